@@ -1,0 +1,2 @@
+//! The `querent` command.
+fn main() {}

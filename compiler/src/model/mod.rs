@@ -1,0 +1,294 @@
+//! The resolved model: what exists, what is asked, what changes, with every name looked up.
+//!
+//! Two reductions made by `resolve` keep everything behind it small:
+//! - a many-to-many relationship is a **link entity** (key: `from`, `to`; both cascade), so that
+//!   the only relationship left is the to-one [`Reference`] and its way back;
+//! - a subtype lives in the row of its root ([`Entity::root`]), told apart by [`Field::Type`].
+
+mod change;
+mod expr;
+mod types;
+
+pub use change::{Change, Statement};
+pub use expr::{
+    Aggregate, AggregateFn, Binary, Compare, Direction, Expr, Function, Item, Leaf, Many, NodeId,
+    Page, Pred, Query, Unfold,
+};
+pub use types::{RecordField, Size, Type};
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// The position in the model's table.
+            pub fn index(self) -> usize { self.0 as usize }
+        }
+    )*};
+}
+ids! {
+    /// An entity of [`Model::entities`].
+    EntityId,
+    /// An attribute of [`Model::attributes`].
+    AttributeId,
+    /// A to-one reference of [`Model::references`].
+    ReferenceId,
+    /// An enumeration of [`Model::enums`].
+    EnumId,
+    /// A parameter of the question or change at hand.
+    ParamId,
+}
+
+/// One resolved model.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Model {
+    /// The name after `model`.
+    pub name: String,
+    /// Named mixes, in order of appearance; empty when rates are plain.
+    pub mixes: Vec<String>,
+    /// Enumerations.
+    pub enums: Vec<Enum>,
+    /// Entities, link entities included.
+    pub entities: Vec<Entity>,
+    /// Attributes of all entities.
+    pub attributes: Vec<Attribute>,
+    /// To-one references of all entities.
+    pub references: Vec<Reference>,
+    /// Questions, in the order of the text.
+    pub questions: Vec<Question>,
+    /// Changes, in the order of the text.
+    pub changes: Vec<Change>,
+}
+
+/// An enumeration; a member is stored as its position.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Enum {
+    /// Name.
+    pub name: String,
+    /// Members in order of declaration, which is also their sort order.
+    pub members: Vec<String>,
+}
+
+/// What kind of entity it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EntityKind {
+    /// Written by a person as `entity`.
+    Root,
+    /// `entity B is A`.
+    Sub(EntityId),
+    /// Made from an n-m relationship: key (`from`, `to`), named `Entity.side`.
+    Link,
+}
+
+/// An entity.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entity {
+    /// Name as written; `Entity.side` for a link entity.
+    pub name: String,
+    /// Kind.
+    pub kind: EntityKind,
+    /// The top of the hierarchy; itself for a root or a link.
+    pub root: EntityId,
+    /// All subtypes below it, transitively, in order of declaration.
+    pub subtypes: Vec<EntityId>,
+    /// How many instances there are (subtypes included).
+    pub count: f64,
+    /// Fields declared by this entity itself.
+    pub own: Vec<Field>,
+    /// On a root or link: the layout of a fact row. [`Field::Type`] first where there are subtypes,
+    /// then the fields of the root and of all its subtypes, in order of declaration. Empty on a subtype.
+    pub fields: Vec<Field>,
+    /// On a root or link: slots of `fields` that form the key, in order. Empty on a subtype.
+    pub key: Vec<usize>,
+    /// Names that lead from an instance of this entity to others (its own and inherited ones).
+    pub sides: Vec<Side>,
+    /// `expires after`: seconds to live, from the moment of the insert.
+    pub expires: Option<u64>,
+}
+
+/// One slot of a fact row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Field {
+    /// The concrete type of the instance: `Value::Enum` with the position in [`Model::type_members`].
+    Type,
+    /// An attribute.
+    Attribute(AttributeId),
+    /// A reference; its value is `Value::Key` or null.
+    Reference(ReferenceId),
+}
+
+/// A named way from one entity to another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Side {
+    /// The name used in paths.
+    pub name: String,
+    /// To-many steps before the to-one steps: `author` is (none, `[author]`), `posts` is
+    /// (`Back(author)`, `[]`), `follows` is (`Back(link.from)`, `[link.to]`).
+    pub many: Option<Many>,
+    /// To-one steps after it.
+    pub ones: Vec<ReferenceId>,
+    /// Where it leads.
+    pub target: EntityId,
+}
+
+/// An attribute.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Name; `ref@name` for an attribute of a to-one reference.
+    pub name: String,
+    /// The entity that declares it.
+    pub entity: EntityId,
+    /// Type.
+    pub ty: Type,
+    /// May be null. (An attribute of a subtype is null on other types all the same.)
+    pub optional: bool,
+    /// No two instances have the same value (null excepted).
+    pub unique: bool,
+    /// Assigned by the database: the next number, overall or per the reference given.
+    pub sequence: Option<Sequence>,
+    /// Number of distinct values where stated.
+    pub cardinality: Option<f64>,
+}
+
+/// Where a sequence counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sequence {
+    /// One counter for the entity.
+    Global,
+    /// One counter per target of the reference.
+    Per(ReferenceId),
+}
+
+/// A to-one reference, and by its way back the only kind of relationship.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reference {
+    /// Name of the field on the referring side.
+    pub name: String,
+    /// The referring entity.
+    pub entity: EntityId,
+    /// The entity referred to.
+    pub target: EntityId,
+    /// May be absent.
+    pub optional: bool,
+    /// At most one referrer per target (one to one).
+    pub unique: bool,
+    /// Referrers per target, on average.
+    pub avg: f64,
+    /// Referrers per target, at most.
+    pub max: f64,
+    /// What the delete of the target does.
+    pub on_delete: OnDelete,
+}
+
+/// What the delete of an instance does to those that refer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnDelete {
+    /// The delete is refused while a referrer exists.
+    Refuse,
+    /// Referrers are deleted too.
+    Cascade,
+    /// The reference is set to null.
+    Clear,
+}
+
+/// A question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// Name.
+    pub name: String,
+    /// Rate per second, or weight: one per mix, or a single one.
+    pub rates: Vec<f64>,
+    /// Milliseconds that the answer may lag behind.
+    pub stale: Option<u64>,
+    /// `within p%`: a count may be an estimate, as a fraction.
+    pub within: Option<f64>,
+    /// Parameters, in order of first mention.
+    pub params: Vec<Param>,
+    /// What is asked.
+    pub query: Query,
+}
+
+/// A typed parameter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Param {
+    /// Name without the `$`.
+    pub name: String,
+    /// Type; `Type::List` for an `in` list or a `for each`, `Type::Cursor` for a page cursor.
+    pub ty: Type,
+    /// May be left out (then null).
+    pub optional: bool,
+}
+
+/// One scalar of a flattened key: an attribute reached over key references.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct KeyLeaf {
+    /// Key references walked from the entity.
+    pub steps: Vec<ReferenceId>,
+    /// The key attribute at their end.
+    pub attribute: AttributeId,
+}
+
+#[expect(clippy::indexing_slicing, reason = "ids are made together with the tables they index")]
+impl Model {
+    /// The entity of an id.
+    pub fn entity(&self, id: EntityId) -> &Entity {
+        &self.entities[id.index()]
+    }
+    /// The root row layout that holds instances of the entity.
+    pub fn root(&self, id: EntityId) -> &Entity {
+        self.entity(self.entity(id).root)
+    }
+    /// The attribute of an id.
+    pub fn attribute(&self, id: AttributeId) -> &Attribute {
+        &self.attributes[id.index()]
+    }
+    /// The reference of an id.
+    pub fn reference(&self, id: ReferenceId) -> &Reference {
+        &self.references[id.index()]
+    }
+    /// The enumeration of an id.
+    pub fn enumeration(&self, id: EnumId) -> &Enum {
+        &self.enums[id.index()]
+    }
+    /// An entity by name.
+    pub fn entity_named(&self, name: &str) -> Option<EntityId> {
+        self.entities.iter().position(|e| e.name == name).map(|i| EntityId(i as u32))
+    }
+    /// All ids of entities that have rows of their own: roots and links.
+    pub fn roots(&self) -> impl Iterator<Item = EntityId> + '_ {
+        (0..self.entities.len() as u32).map(EntityId).filter(|&e| self.entity(e).root == e)
+    }
+    /// The concrete types that a row of the root may have, the root itself first.
+    /// [`Field::Type`] holds a position in this list.
+    pub fn type_members(&self, root: EntityId) -> Vec<EntityId> {
+        let mut members = vec![root];
+        members.extend(&self.entity(root).subtypes);
+        members
+    }
+    /// The slot of a field in the row of its root.
+    pub fn slot(&self, entity: EntityId, field: Field) -> Option<usize> {
+        self.root(entity).fields.iter().position(|&f| f == field)
+    }
+    /// The key of the entity, flattened to scalars.
+    pub fn key_leaves(&self, entity: EntityId) -> Vec<KeyLeaf> {
+        let root = self.root(entity);
+        let mut leaves = Vec::new();
+        for &slot in &root.key {
+            match root.fields[slot] {
+                Field::Attribute(attribute) => leaves.push(KeyLeaf { steps: vec![], attribute }),
+                Field::Reference(r) => {
+                    for leaf in self.key_leaves(self.reference(r).target) {
+                        let mut steps = vec![r];
+                        steps.extend(leaf.steps);
+                        leaves.push(KeyLeaf { steps, attribute: leaf.attribute });
+                    }
+                }
+                Field::Type => {}
+            }
+        }
+        leaves
+    }
+}

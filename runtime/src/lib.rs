@@ -1,0 +1,1 @@
+//! Querent: the runtime.

@@ -1,0 +1,1 @@
+//! The oracle, random models and the harness of case folders. Used by tests only.

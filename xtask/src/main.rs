@@ -1,0 +1,2 @@
+//! Tasks of the project: `cargo xtask test`, `bench`, `soak`.
+fn main() {}
