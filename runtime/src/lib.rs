@@ -1,1 +1,3 @@
-//! Querent: the runtime.
+//! Querent: the runtime. Open, ask, change, verify.
+
+pub mod store;
