@@ -3,6 +3,12 @@
 //! A [`Structure`] is the one value that the enumerator makes, the pricer sizes, the planner
 //! matches, the maintainer differentiates, verify recomputes, the emitter prints and explain reads.
 
+pub mod delta;
+pub mod eval;
+pub mod facts;
+pub mod reads;
+pub mod rows;
 mod structure;
+pub mod typing;
 
 pub use structure::{Kind, Structure};

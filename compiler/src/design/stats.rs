@@ -1,0 +1,268 @@
+//! Volumes: how many, how wide, how skewed. Averages price a design; maxima prove its limits.
+
+use crate::model::{
+    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, Pred, ReferenceId, Size, Type,
+    Unfold,
+};
+use crate::view::typing::{NodeType, Scope};
+use crate::view::{Kind, Structure};
+
+/// Where a maximum is not stated, it is this many times the average.
+const MAX_OVER_AVG: f64 = 100.0;
+/// The share of rows that a range or an inequality that nothing is known of lets pass.
+pub(crate) const RANGE: f64 = 0.1;
+/// Elements of a list parameter that nothing is known of.
+pub(crate) const LIST: f64 = 5.0;
+
+/// Volumes of one model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stats<'a> {
+    pub(crate) model: &'a Model,
+}
+
+/// An average and a maximum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extent {
+    pub(crate) avg: f64,
+    pub(crate) max: f64,
+}
+
+impl Stats<'_> {
+    pub(crate) fn count(&self, entity: EntityId) -> f64 {
+        self.model.root(entity).count.max(1.0)
+    }
+
+    /// How many elements one unfold yields per parent.
+    pub(crate) fn fan(&self, unfold: &Unfold, scope: &Scope) -> Extent {
+        match &unfold.many {
+            Many::Back(r) => self.referrers(*r),
+            Many::Elements(a, path) => {
+                collection(crate::view::typing::inner(&self.model.attribute(*a).ty, path).0)
+            }
+            Many::ElementElements(path) => match scope.node(unfold.parent) {
+                NodeType::Element(ty, _) => collection(crate::view::typing::inner(&ty, path).0),
+                NodeType::Instance(_) => Extent { avg: 1.0, max: 1.0 },
+            },
+        }
+    }
+
+    /// Referrers per target.
+    pub(crate) fn referrers(&self, reference: ReferenceId) -> Extent {
+        let r = self.model.reference(reference);
+        Extent { avg: r.avg.max(1e-9), max: r.max.max(1.0) }
+    }
+
+    /// Distinct values of an expression over the rows of a scope whose node 0 is the anchor.
+    pub(crate) fn cardinality(&self, scope: &Scope, expr: &Expr) -> f64 {
+        match expr {
+            Expr::Path { node, steps, leaf, element } => {
+                let owner = match steps.last() {
+                    Some(&step) => Some(self.model.reference(step).target),
+                    None => match scope.node(*node) {
+                        NodeType::Instance(e) => Some(e),
+                        NodeType::Element(ref ty, _) => {
+                            match crate::view::typing::inner(ty, element).0 {
+                                Type::Key(e) if !element.is_empty() => Some(*e),
+                                _ => None,
+                            }
+                        }
+                    },
+                };
+                let (ty, _) = scope.type_of(self.model, &[], expr);
+                let Some(owner) = owner else { return type_cardinality(self.model, &ty, 1e6) };
+                let count = self.count(owner);
+                match leaf {
+                    Leaf::Attribute(a, _) => match self.model.attribute(*a).cardinality {
+                        Some(stated) => stated.max(1.0),
+                        None => type_cardinality(self.model, &ty, count),
+                    },
+                    Leaf::Key => count,
+                    Leaf::Type => self.model.type_members(self.model.entity(owner).root).len() as f64,
+                    Leaf::Element(_) | Leaf::Position | Leaf::MapKey => count,
+                }
+            }
+            Expr::Call(Function::Hash, args) => match args.get(1) {
+                Some(Expr::Const(crate::value::Value::Int(n))) => *n as f64,
+                _ => 16.0,
+            },
+            Expr::Call(function, args) => {
+                let inner = args.first().map_or(1.0, |a| self.cardinality(scope, a));
+                // Ten years of buckets, where nothing else is known.
+                let buckets = match function {
+                    Function::Minute => 5_256_000.0,
+                    Function::Hour => 87_600.0,
+                    Function::Day => 3_650.0,
+                    Function::Month => 120.0,
+                    Function::Year => 10.0,
+                    Function::Time | Function::Hash => f64::MAX,
+                };
+                inner.min(buckets)
+            }
+            Expr::Const(_) => 1.0,
+            _ => 1000.0,
+        }
+    }
+
+    /// The share of rows that a predicate lets pass.
+    pub(crate) fn selectivity(&self, scope: &Scope, pred: &Pred) -> f64 {
+        match pred {
+            Pred::And(all) => all.iter().map(|p| self.selectivity(scope, p)).product(),
+            Pred::Or(any) => {
+                1.0 - any.iter().map(|p| 1.0 - self.selectivity(scope, p)).product::<f64>()
+            }
+            Pred::Not(p) => 1.0 - self.selectivity(scope, p),
+            Pred::Compare(a, Compare::Eq, _) => 1.0 / self.cardinality(scope, a).max(1.0),
+            Pred::Compare(a, Compare::Ne, _) => 1.0 - 1.0 / self.cardinality(scope, a).max(2.0),
+            Pred::Compare(..) => RANGE,
+            Pred::In(a, list) => (list.len() as f64 / self.cardinality(scope, a).max(1.0)).min(1.0),
+            Pred::InList(a, _) => (LIST / self.cardinality(scope, a).max(1.0)).min(1.0),
+            Pred::IsNull(_) => RANGE,
+            Pred::Exists { from, over, filter } => {
+                let inner = scope.inner(self.model, *from, over);
+                let fan: f64 = over.iter().map(|u| self.fan(u, &inner).avg).product();
+                let pass = filter.as_ref().map_or(1.0, |f| self.selectivity(&inner, f));
+                1.0 - (1.0 - pass.min(1.0)).powf(fan.max(1e-6))
+            }
+        }
+    }
+
+    /// Bindings of a structure, before grouping.
+    pub(crate) fn bindings(&self, s: &Structure) -> f64 {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let fan: f64 = s.over.iter().map(|u| self.fan(u, &scope).avg).product();
+        let pass: f64 = s.filter.iter().map(|p| self.selectivity(&scope, p)).product();
+        (self.count(s.anchor) * fan * pass).max(0.0)
+    }
+
+    /// Rows of a structure.
+    pub(crate) fn rows(&self, s: &Structure) -> f64 {
+        let bindings = self.bindings(s);
+        match s.kind {
+            Kind::Lists => bindings,
+            Kind::Groups => {
+                let scope = Scope::new(self.model, s.anchor, &s.over);
+                bindings.min(s.key().map(|e| self.cardinality(&scope, e)).product())
+            }
+        }
+    }
+
+    /// Rows per value of the given key parts, on average and at most.
+    pub(crate) fn rows_per(&self, s: &Structure, bound: &[&Expr]) -> Extent {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let rows = self.rows(s);
+        let groups: f64 = bound.iter().map(|e| self.cardinality(&scope, e)).product();
+        let avg = (rows / groups.max(1.0)).min(rows);
+        let unbound = s.key().filter(|e| !bound.contains(e)).count();
+        if unbound == 0 {
+            return Extent { avg: avg.min(1.0), max: 1.0 };
+        }
+        // The stated skew of a relationship decides where all of its key is bound.
+        let mut max = rows;
+        let mut skewed = false;
+        for step in bound.iter().filter_map(|e| last_step(e)) {
+            let leaves = self.model.key_leaves(self.model.reference(step).target).len();
+            let bound_leaves = bound.iter().filter(|e| last_step(e) == Some(step)).count();
+            if bound_leaves >= leaves {
+                let fan = if self.model.entity(self.model.reference(step).entity).root == s.anchor {
+                    self.referrers(step).max
+                } else {
+                    MAX_OVER_AVG * avg.max(1.0)
+                };
+                max = max.min(fan);
+                skewed = true;
+            }
+        }
+        if !skewed {
+            max = if bound.is_empty() { rows } else { max.min(MAX_OVER_AVG * avg.max(1.0)) };
+        }
+        Extent { avg, max: max.max(avg) }
+    }
+
+    /// Bytes of an expression's value.
+    pub(crate) fn bytes(&self, scope: &Scope, expr: &Expr) -> Extent {
+        match expr {
+            Expr::Nested(from, query) => {
+                let inner = scope.inner(self.model, *from, &query.over);
+                let mut fan = Extent { avg: 1.0, max: 1.0 };
+                for u in &query.over {
+                    let f = self.fan(u, &inner);
+                    fan = Extent { avg: fan.avg * f.avg, max: fan.max * f.max };
+                }
+                let mut row = Extent { avg: 4.0, max: 4.0 };
+                for item in &query.select {
+                    let b = self.bytes(&inner, &item.expr);
+                    row = Extent { avg: row.avg + b.avg, max: row.max + b.max };
+                }
+                Extent { avg: fan.avg * row.avg, max: fan.max * row.max }
+            }
+            _ => type_bytes(self.model, &scope.type_of(self.model, &[], expr).0),
+        }
+    }
+
+    /// The fields of an entity's row that are not in its key.
+    pub(crate) fn value_fields(&self, entity: EntityId) -> Vec<Field> {
+        let root = self.model.root(entity);
+        let fields = root.fields.iter().enumerate().filter(|(i, _)| !root.key.contains(i));
+        fields.map(|(_, f)| *f).collect()
+    }
+}
+
+fn last_step(expr: &Expr) -> Option<ReferenceId> {
+    match expr {
+        Expr::Path { steps, .. } => steps.first().copied(),
+        _ => None,
+    }
+}
+
+fn collection(ty: &Type) -> Extent {
+    match ty {
+        Type::List(_, s) | Type::Set(_, s) | Type::Map(_, _, s) => extent(s),
+        _ => Extent { avg: 1.0, max: 1.0 },
+    }
+}
+
+fn extent(size: &Size) -> Extent {
+    Extent { avg: size.avg, max: size.max.unwrap_or(size.avg * MAX_OVER_AVG) }
+}
+
+fn type_cardinality(model: &Model, ty: &Type, count: f64) -> f64 {
+    match ty {
+        Type::Bool => 2.0,
+        Type::Enum(e) => model.enumeration(*e).members.len().max(1) as f64,
+        _ => count,
+    }
+}
+
+/// Bytes of a value of a type, on average and at most.
+pub(crate) fn type_bytes(model: &Model, ty: &Type) -> Extent {
+    let exact = |n: f64| Extent { avg: n, max: n };
+    match ty {
+        Type::Bool => exact(1.0),
+        Type::Int | Type::Date => exact(4.0),
+        Type::BigInt | Type::Float | Type::Timestamp => exact(8.0),
+        Type::Decimal | Type::Uuid | Type::TimeUuid | Type::Point => exact(16.0),
+        Type::Enum(_) | Type::Tag(_) => exact(2.0),
+        Type::Any => Extent { avg: 16.0, max: 1600.0 },
+        Type::Cursor => exact(0.0),
+        Type::Text(s) | Type::Blob(s) => {
+            let e = extent(s);
+            Extent { avg: e.avg + 2.0, max: e.max + 2.0 }
+        }
+        Type::List(t, s) | Type::Set(t, s) => {
+            let (e, b) = (extent(s), type_bytes(model, t));
+            Extent { avg: e.avg * b.avg, max: e.max * b.max }
+        }
+        Type::Map(k, v, s) => {
+            let (e, k, v) = (extent(s), type_bytes(model, k), type_bytes(model, v));
+            Extent { avg: e.avg * (k.avg + v.avg), max: e.max * (k.max + v.max) }
+        }
+        Type::Record(fields) => fields.iter().fold(exact(1.0), |sum, f| {
+            let b = type_bytes(model, &f.ty);
+            Extent { avg: sum.avg + b.avg, max: sum.max + b.max }
+        }),
+        Type::Key(e) => model.key_leaves(*e).iter().fold(exact(0.0), |sum, leaf| {
+            let b = type_bytes(model, &model.attribute(leaf.attribute).ty);
+            Extent { avg: sum.avg + b.avg, max: sum.max + b.max }
+        }),
+    }
+}

@@ -1,0 +1,94 @@
+//! Targets: cost constants, limits and capabilities, as data. One file per target in `targets/`.
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Name, as in `--target`.
+    pub name: String,
+    /// One sentence, and the unit of the costs.
+    pub about: String,
+    /// Cost constants.
+    pub cost: Cost,
+    /// Limits.
+    pub limits: Limits,
+    /// What it can do.
+    pub capabilities: Capabilities,
+}
+
+/// Cost constants, in the target's unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Per step that reads a structure.
+    pub index: f64,
+    /// Per get (one partition or one seek).
+    pub partition: f64,
+    /// Per row read.
+    pub row: f64,
+    /// Per byte read.
+    pub byte: f64,
+    /// Per row put.
+    pub insert: f64,
+    /// Per row deleted.
+    pub delete: f64,
+    /// Per byte written.
+    pub write_byte: f64,
+    /// Per sort.
+    pub sort: f64,
+    /// Per row sorted.
+    pub sort_row: f64,
+    /// Per byte kept: only breaks ties.
+    pub stored_byte: f64,
+}
+
+/// Limits; none where there is no limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Rows of a partition.
+    pub partition_rows: Option<f64>,
+    /// Bytes of a partition.
+    pub partition_bytes: Option<f64>,
+    /// Bytes of a row.
+    pub row_bytes: f64,
+    /// Bytes of a key.
+    pub key_bytes: f64,
+    /// Structures of a design.
+    pub structures: usize,
+}
+
+/// Capabilities.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Partitions are ordered too, so that any prefix of the whole key can be read.
+    pub ordered_partitions: bool,
+    /// A partition key must have at least one part.
+    pub partition_required: bool,
+    /// A key part may be null.
+    pub null_in_key: bool,
+    /// What is atomic: `all`, `partition`, `document` or `row`.
+    pub transactions: String,
+}
+
+/// The names of the targets that ship.
+pub const NAMES: &[&str] = &["embedded", "cassandra"];
+
+/// A target by name.
+pub fn named(name: &str) -> Option<Target> {
+    let text = match name {
+        "embedded" => include_str!("../../../targets/embedded.json"),
+        "cassandra" => include_str!("../../../targets/cassandra.json"),
+        _ => return None,
+    };
+    serde_json::from_str(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_target_reads() {
+        for name in super::NAMES {
+            assert_eq!(super::named(name).map(|t| t.name).as_deref(), Some(*name));
+        }
+    }
+}
