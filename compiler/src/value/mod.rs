@@ -1,4 +1,14 @@
-//! Values of facts, and their one total order.
+//! Values of facts, their one total order, and (in [`ops`]) the one meaning of what is done to them.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
+
+mod accumulator;
+mod decimal_sum;
+mod fixed;
+mod float_sum;
+mod hash;
+pub mod ops;
+mod time;
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
