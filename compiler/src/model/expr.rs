@@ -121,6 +121,10 @@ pub enum Function {
     Time,
     /// `hash(x, n)`: a number from 0 to n − 1, the same on every machine (a key part of structures).
     Hash,
+    /// The sum in a stored aggregate (made by plans, not written by people).
+    SumOf,
+    /// The average in a stored aggregate (made by plans, not written by people).
+    AvgOf,
 }
 
 /// Aggregate functions. Empty input: `count` gives 0, all others null.

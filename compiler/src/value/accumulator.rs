@@ -138,6 +138,29 @@ impl Accumulator {
         }
     }
 
+    /// The state as a structure stores it: a count as a number, a sum as its exact bytes (sum and
+    /// average are both read off them: `Function::SumOf`, `Function::AvgOf`).
+    pub fn to_stored(&self) -> Value {
+        match &self.state {
+            State::Sum(sum) => Value::Blob(sum.to_bytes()),
+            State::Count(_) | State::Extreme(_) => self.finish(),
+        }
+    }
+
+    /// The reverse of [`Accumulator::to_stored`], for aggregates without `distinct`; none where
+    /// the value is not such a state.
+    pub fn from_stored(function: AggregateFn, stored: &Value) -> Option<Accumulator> {
+        let state = match (function, stored) {
+            (AggregateFn::Count, Value::Int(n)) => State::Count(u64::try_from(*n).ok()?),
+            (AggregateFn::Sum | AggregateFn::Avg, Value::Blob(bytes)) => {
+                State::Sum(Box::new(Sum::from_bytes(bytes)?))
+            }
+            (AggregateFn::Min | AggregateFn::Max, value) => State::Extreme(value.clone()),
+            _ => return None,
+        };
+        Some(Accumulator { function, seen: None, state })
+    }
+
     /// The aggregate of what was seen.
     pub fn finish(&self) -> Value {
         match (&self.state, self.function) {
@@ -150,6 +173,41 @@ impl Accumulator {
 }
 
 impl Sum {
+    /// Per kind of number that is present: a tag, how many there are, and their exact sum.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut part = |tag: u8, count: u64, sum: &[u8]| {
+            if count > 0 {
+                bytes.push(tag);
+                bytes.extend(count.to_le_bytes());
+                bytes.extend((sum.len() as u32).to_le_bytes());
+                bytes.extend(sum);
+            }
+        };
+        part(0, self.ints.0, &self.ints.1.to_le_bytes());
+        part(1, self.decimals.0, &self.decimals.1.to_bytes());
+        part(2, self.floats.0, &self.floats.1.to_bytes());
+        bytes
+    }
+
+    fn from_bytes(mut bytes: &[u8]) -> Option<Sum> {
+        let mut sum = Sum::default();
+        while let Some((&tag, rest)) = bytes.split_first() {
+            let (count, rest) = rest.split_first_chunk::<8>()?;
+            let (len, rest) = rest.split_first_chunk::<4>()?;
+            let (part, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            let count = u64::from_le_bytes(*count);
+            match tag {
+                0 => sum.ints = (count, i128::from_le_bytes(part.try_into().ok()?)),
+                1 => sum.decimals = (count, DecimalSum::from_bytes(part).ok()?),
+                2 => sum.floats = (count, FloatSum::from_bytes(part).ok()?),
+                _ => return None,
+            }
+            bytes = rest;
+        }
+        Some(sum)
+    }
+
     fn add(&mut self, value: &Value) {
         match value {
             Value::Int(n) => {

@@ -8,7 +8,7 @@ pub use super::decimal_sum::DecimalSum;
 pub use super::float_sum::{FloatSum, SumBytesError};
 
 use super::{Value, fixed::Fixed, float_sum, hash, time};
-use crate::model::{Binary, Compare, Function};
+use crate::model::{AggregateFn, Binary, Compare, Function};
 use rust_decimal::Decimal;
 use std::cmp::Ordering;
 
@@ -140,7 +140,14 @@ pub fn call(function: Function, args: &[Value]) -> Value {
             Value::Int((hash::stable(value) % buckets.unsigned_abs()) as i64)
         }
         (Function::Time, [Value::TimeUuid(id)]) => Value::Timestamp(Value::timeuuid_millis(id)),
-        (Function::Time | Function::Hash, _) => Value::Null,
+        (Function::SumOf | Function::AvgOf, [stored]) => {
+            let read_as = match function {
+                Function::SumOf => AggregateFn::Sum,
+                _ => AggregateFn::Avg,
+            };
+            Accumulator::from_stored(read_as, stored).map_or(Value::Null, |sum| sum.finish())
+        }
+        (Function::Time | Function::Hash | Function::SumOf | Function::AvgOf, _) => Value::Null,
         (_, [value]) => time::round_down(function, value),
         _ => Value::Null,
     }

@@ -38,7 +38,7 @@ fn days_down(function: Function, days: i64) -> Option<i64> {
         Function::Day => Some(days),
         Function::Month => Some(month_start),
         Function::Year => Some(year_start),
-        Function::Minute | Function::Hour | Function::Time | Function::Hash => None,
+        _ => None,
     }
 }
 
