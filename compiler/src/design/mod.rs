@@ -1,5 +1,430 @@
 //! The design step: model in, structures, plans, write plans, prices and reasons out.
 
+pub mod access;
+mod build;
+mod change;
+pub mod display;
+mod json;
+mod options;
 mod plan;
+mod select;
+mod shape;
+mod sizes;
+mod stats;
+pub mod target;
 
+pub use change::type_filter;
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
+pub use sizes::Sizes;
+
+use crate::model::{Change, Field, Leaf, Model, Type};
+use crate::view::Structure;
+use options::{PlanOption, Planner};
+use select::{Programme, Reader, Selection, Writer};
+use serde::{Deserialize, Serialize};
+use shape::Requirement;
+use std::collections::{BTreeMap, BTreeSet};
+use target::Target;
+
+/// How a design is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The target.
+    pub target: Target,
+    /// The mix, where the model has several; the first one by default.
+    pub mix: Option<String>,
+    /// Keep only what questions read: some facts may have no home.
+    pub lossy: bool,
+}
+
+impl Options {
+    /// For the embedded store.
+    pub fn embedded() -> Options {
+        let target = target::named("embedded").unwrap_or_else(|| unreachable!("it ships"));
+        Options { target, mix: None, lossy: false }
+    }
+}
+
+/// A design: everything that the runtime executes and that people are told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Design {
+    /// The model's name.
+    pub model: String,
+    /// The target's name.
+    pub target: String,
+    /// The mix that it was made for.
+    pub mix: Option<String>,
+    /// Structures; plans name them by position.
+    pub structures: Vec<Structure>,
+    /// What is told of each structure.
+    pub notes: Vec<Note>,
+    /// The plan of each question, in the model's order.
+    pub plans: Vec<PricedPlan>,
+    /// The write plan of each change, in the model's order.
+    pub writes: Vec<WritePlan>,
+    /// Sum of all costs, weighted by rates.
+    pub total: f64,
+    /// What to look at.
+    pub warnings: Vec<String>,
+    /// How it was found.
+    pub search: Search,
+}
+
+/// What is told of a structure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Note {
+    /// Questions and changes whose plans read it.
+    pub serves: Vec<String>,
+    /// Techniques.
+    pub techniques: Vec<String>,
+    /// Facts that have their home in it, as `Entity.attribute`.
+    pub home_of: Vec<String>,
+    /// How large it gets.
+    pub sizes: Sizes,
+}
+
+/// A plan and its price.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PricedPlan {
+    /// The question's name.
+    pub name: String,
+    /// Its weight in the mix.
+    pub weight: f64,
+    /// The plan.
+    pub plan: Plan,
+    /// Cost of one answer.
+    pub cost: f64,
+    /// Rows of one answer.
+    pub rows: f64,
+}
+
+/// What a change reads and writes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WritePlan {
+    /// The change's name.
+    pub name: String,
+    /// Its weight in the mix.
+    pub weight: f64,
+    /// The plans that find the instances of its updates and deletes, in order of the statements.
+    pub finds: Vec<Plan>,
+    /// Steps, for people.
+    pub steps: Vec<WriteStep>,
+    /// Cost of one change.
+    pub cost: f64,
+}
+
+/// One step of a write plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WriteStep {
+    /// `check`, `read`, `find`, `put` or `delete`.
+    pub op: String,
+    /// The structure, or what is read.
+    pub structure: String,
+    /// Rows, on average.
+    pub rows: f64,
+    /// Rows, at most.
+    pub rows_max: f64,
+    /// Rows read.
+    pub reads: f64,
+    /// Cost.
+    pub cost: f64,
+}
+
+/// How a design was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Search {
+    /// Candidate structures.
+    pub candidates: usize,
+    /// Binary variables of the programme.
+    pub variables: usize,
+    /// Whether it is proven to be the cheapest.
+    pub optimal: bool,
+    /// Else how far it may be from it, as a fraction.
+    pub gap: f64,
+}
+
+/// Why there is no design.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DesignError {
+    /// The mix is not one of the model's.
+    UnknownMix {
+        /// As asked for.
+        found: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A question or an update cannot be answered by any plan.
+    Unanswerable {
+        /// Its name.
+        name: String,
+    },
+    /// The solver found nothing that meets all constraints.
+    Infeasible,
+}
+
+impl std::fmt::Display for DesignError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DesignError::UnknownMix { found, known } if known.is_empty() => {
+                write!(f, "there is no mix `{found}`: the model has plain rates")
+            }
+            DesignError::UnknownMix { found, known } => {
+                write!(f, "there is no mix `{found}`; the model has {}", known.join(", "))
+            }
+            DesignError::Unanswerable { name } => {
+                write!(f, "no plan answers `{name}` on this target")
+            }
+            DesignError::Infeasible => f.write_str(
+                "no set of structures meets all constraints of this target (most often: more structures than it allows)",
+            ),
+        }
+    }
+}
+impl std::error::Error for DesignError {}
+
+/// Designs a model.
+pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
+    let (mix, at) = mix_of(model, options)?;
+    let weight = |rates: &[f64]| rates.get(at).or(rates.first()).copied().unwrap_or(0.0);
+    let mut planner = Planner::new(model, &options.target);
+    let enumerated = enumerate(&mut planner, model)?;
+    let homes = if options.lossy { vec![] } else { homes(&mut planner) };
+    let mut readers: Vec<Reader> = Vec::new();
+    for (question, options) in model.questions.iter().zip(enumerated.questions) {
+        readers.push(Reader { weight: weight(&question.rates), options });
+    }
+    let mut writers = Vec::new();
+    for (change, finds) in model.changes.iter().zip(enumerated.finds) {
+        let weight = weight(&change.rates);
+        let found: Vec<f64> = finds.iter().map(|o| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min)).collect();
+        readers.extend(finds.into_iter().map(|options| Reader { weight, options }));
+        let effects = change::effects(&planner.stats, change, &found);
+        let checked = effects.into_iter().map(|e| {
+            let checks = change::checks(model, &e);
+            (e, checks)
+        });
+        writers.push(Writer { weight, effects: checked.collect() });
+    }
+    let forced = forced(&planner);
+    let programme = Programme { planner: &planner, readers: &readers, writers: &writers, homes, forced };
+    let selection = programme.solve().ok_or(DesignError::Infeasible)?;
+    assemble(model, options, mix, &programme, &selection)
+}
+
+struct Enumerated {
+    questions: Vec<Vec<PlanOption>>,
+    finds: Vec<Vec<Vec<PlanOption>>>,
+}
+
+/// All options, over all candidates that any question or change calls for.
+fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignError> {
+    change::standing_shapes(model, &mut |entity, partition, clustering| {
+        let s = shape::skeleton(model, entity, &[], &[], partition, clustering, crate::view::Kind::Lists);
+        Some(planner.shapes.intern(model, s))
+    });
+    // The first round makes candidates, the second matches everything against all of them.
+    for growing in [true, false] {
+        planner.growing = growing;
+        let mut out = Enumerated { questions: vec![], finds: vec![] };
+        for question in &model.questions {
+            planner.params = types(&question.params);
+            let options = planner.options(&question.query);
+            if options.is_empty() {
+                return Err(DesignError::Unanswerable { name: question.name.clone() });
+            }
+            out.questions.push(options);
+        }
+        for change in &model.changes {
+            out.finds.push(find_options(planner, model, change)?);
+        }
+        if !growing {
+            return Ok(out);
+        }
+    }
+    Err(DesignError::Infeasible)
+}
+
+fn find_options(planner: &mut Planner, model: &Model, change: &Change) -> Result<Vec<Vec<PlanOption>>, DesignError> {
+    planner.params = types(&change.params);
+    let mut out = Vec::new();
+    for (entity, filter) in change::finds(change) {
+        let query = change::find_query(model, entity, filter);
+        let options = planner.options(&query);
+        if options.is_empty() {
+            return Err(DesignError::Unanswerable { name: change.name.clone() });
+        }
+        out.push(options);
+    }
+    Ok(out)
+}
+
+fn types(params: &[crate::model::Param]) -> Vec<Type> {
+    params.iter().map(|p| p.ty.clone()).collect()
+}
+
+fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), DesignError> {
+    match &options.mix {
+        None => Ok((model.mixes.first().cloned(), 0)),
+        Some(name) => match model.mixes.iter().position(|m| m == name) {
+            Some(at) => Ok((Some(name.clone()), at)),
+            None => Err(DesignError::UnknownMix { found: name.clone(), known: model.mixes.clone() }),
+        },
+    }
+}
+
+/// For each class of facts, the columns that can be its home.
+fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
+    let model = planner.model;
+    let mut out = Vec::new();
+    for root in model.roots() {
+        let candidates: Vec<usize> = (0..planner.shapes.all.len())
+            .filter(|&s| planner.shapes.all.get(s).is_some_and(|s| s.identity && s.structure.anchor == root))
+            .collect();
+        // That an instance exists is a fact too.
+        out.push(candidates.iter().map(|&shape| Requirement { shape, column: None }).collect());
+        for field in planner.stats.value_fields(root) {
+            for path in field_paths(model, root, field) {
+                let kept = candidates.iter().filter_map(|&s| planner.shapes.column(s, &path).map(|(_, r)| r));
+                out.push(kept.collect());
+            }
+        }
+    }
+    out
+}
+
+/// The stored paths of a field: an attribute, the type, or the scalars of a reference.
+pub(crate) fn field_paths(model: &Model, _root: crate::model::EntityId, field: Field) -> Vec<crate::model::Expr> {
+    let path = |leaf| crate::model::Expr::Path { node: 0, element: vec![], steps: vec![], leaf };
+    match field {
+        Field::Attribute(a) => vec![path(Leaf::Attribute(a, vec![]))],
+        Field::Type => vec![path(Leaf::Type)],
+        Field::Reference(r) => shape::reference_paths(model, r),
+    }
+}
+
+/// Candidates without which a check would have to scan: unique attributes.
+fn forced(planner: &Planner) -> BTreeSet<usize> {
+    let model = planner.model;
+    let unique = |s: &Structure| {
+        s.over.is_empty()
+            && s.partition.len() == 1
+            && s.partition.iter().any(|e| matches!(
+                e,
+                crate::model::Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. }
+                    if steps.is_empty() && path.is_empty() && model.attribute(*a).unique
+            ))
+            && s.clustering.iter().all(|(e, _)| shape::key_paths(model, s.anchor).contains(e))
+    };
+    let mut seen = BTreeSet::new();
+    let all = planner.shapes.all.iter().enumerate();
+    all.filter(|(_, s)| unique(&s.structure) && seen.insert(s.structure.partition.clone())).map(|(i, _)| i).collect()
+}
+
+fn assemble(
+    model: &Model,
+    options: &Options,
+    mix: Option<String>,
+    programme: &Programme,
+    selection: &Selection,
+) -> Result<Design, DesignError> {
+    let planner = programme.planner;
+    let mapping = build::Mapping::new(planner, selection);
+    let mut readers = programme.readers.iter();
+    let mut plans = Vec::new();
+    let mut serves: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    let settle = |name: &str, reader: Option<&Reader>| {
+        let unanswerable = || DesignError::Unanswerable { name: name.to_string() };
+        let option = reader.and_then(|r| r.best(selection)).ok_or_else(unanswerable)?;
+        let plan = mapping.plan(option).ok_or_else(unanswerable)?;
+        Ok((option.clone(), plan))
+    };
+    for question in &model.questions {
+        let reader = readers.next();
+        let (option, plan) = settle(&question.name, reader)?;
+        for r in &option.requires {
+            serves.entry(r.shape).or_default().insert(question.name.clone());
+        }
+        let weight = reader.map_or(0.0, |r| r.weight);
+        plans.push(PricedPlan { name: question.name.clone(), weight, plan, cost: option.cost, rows: option.rows });
+    }
+    let mut writes = Vec::new();
+    for (change, writer) in model.changes.iter().zip(programme.writers) {
+        let mut finds = Vec::new();
+        let mut steps = Vec::new();
+        let mut cost = 0.0;
+        for (entity, _) in change::finds(change) {
+            let (option, plan) = settle(&change.name, readers.next())?;
+            for r in &option.requires {
+                serves.entry(r.shape).or_default().insert(change.name.clone());
+            }
+            cost += option.cost;
+            steps.push(WriteStep {
+                op: "find".into(),
+                structure: model.entity(entity).name.clone(),
+                rows: option.rows,
+                rows_max: option.rows,
+                reads: option.rows,
+                cost: option.cost,
+            });
+            finds.push(plan);
+        }
+        for (effect, checks) in &writer.effects {
+            let prices = programme.effect_prices(selection, effect, checks);
+            for (need, price) in &prices.reads {
+                cost += price;
+                steps.push(json::read_step(model, need, *price, checks.contains_key(need)));
+            }
+            for (shape, write) in &prices.writes {
+                cost += write.cost;
+                let name = mapping
+                    .id(*shape)
+                    .and_then(|id| mapping.structures.get(id as usize))
+                    .map_or(String::new(), |s| s.name.clone());
+                let op = if write.puts >= write.deletes { "put" } else { "delete" };
+                steps.push(WriteStep {
+                    op: op.into(),
+                    structure: name,
+                    rows: write.puts.max(write.deletes),
+                    rows_max: write.rows_max,
+                    reads: 0.0,
+                    cost: write.cost,
+                });
+            }
+        }
+        writes.push(WritePlan { name: change.name.clone(), weight: writer.weight, finds, steps, cost });
+    }
+    let access = access::Access::new(model, &mapping.structures);
+    let mut notes = Vec::new();
+    let mut warnings = Vec::new();
+    for (at, s) in mapping.structures.iter().enumerate() {
+        let sizes = Sizes::of(model, s);
+        warnings.extend(sizes.warnings(&options.target, s));
+        let shape = mapping.shapes.get(at).copied().unwrap_or_default();
+        let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
+        notes.push(Note {
+            serves: served.unwrap_or_default(),
+            techniques: build::techniques(model, s).into_iter().map(String::from).collect(),
+            home_of: access.home_of(model, at as StructureId),
+            sizes,
+        });
+    }
+    let total = plans.iter().map(|p| p.weight * p.cost).sum::<f64>()
+        + writes.iter().map(|w| w.weight * w.cost).sum::<f64>();
+    Ok(Design {
+        model: model.name.clone(),
+        target: options.target.name.clone(),
+        mix,
+        structures: mapping.structures,
+        notes,
+        plans,
+        writes,
+        total,
+        warnings,
+        search: Search {
+            candidates: planner.shapes.all.len(),
+            variables: selection.variables,
+            optimal: selection.optimal,
+            gap: selection.gap,
+        },
+    })
+}

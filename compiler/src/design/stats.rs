@@ -94,7 +94,7 @@ impl Stats<'_> {
                     Function::Day => 3_650.0,
                     Function::Month => 120.0,
                     Function::Year => 10.0,
-                    Function::Time | Function::Hash | Function::SumOf | Function::AvgOf => f64::MAX,
+                    _ => f64::MAX,
                 };
                 inner.min(buckets)
             }

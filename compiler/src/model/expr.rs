@@ -125,6 +125,8 @@ pub enum Function {
     SumOf,
     /// The average in a stored aggregate (made by plans, not written by people).
     AvgOf,
+    /// Null as 0 (made by plans: the count of a group that is not there).
+    OrZero,
 }
 
 /// Aggregate functions. Empty input: `count` gives 0, all others null.

@@ -147,7 +147,12 @@ pub fn call(function: Function, args: &[Value]) -> Value {
             };
             Accumulator::from_stored(read_as, stored).map_or(Value::Null, |sum| sum.finish())
         }
-        (Function::Time | Function::Hash | Function::SumOf | Function::AvgOf, _) => Value::Null,
+        (Function::OrZero, [Value::Null]) => Value::Int(0),
+        (Function::OrZero, [value]) => value.clone(),
+        (
+            Function::Time | Function::Hash | Function::SumOf | Function::AvgOf | Function::OrZero,
+            _,
+        ) => Value::Null,
         (_, [value]) => time::round_down(function, value),
         _ => Value::Null,
     }

@@ -74,7 +74,7 @@ impl Scope {
                 let first = args.first().map(|a| self.type_of(model, params, a));
                 match (function, first) {
                     (Function::Hash, first) => (Type::Int, first.is_none_or(|(_, o)| o)),
-                    (Function::SumOf | Function::AvgOf, _) => (Type::Any, true),
+                    (Function::SumOf | Function::AvgOf | Function::OrZero, _) => (Type::Any, true),
                     (Function::Time, first) => (Type::Timestamp, first.is_none_or(|(_, o)| o)),
                     (_, Some((Type::Date, optional))) => (Type::Date, optional),
                     (_, first) => (Type::Timestamp, first.is_none_or(|(_, o)| o)),

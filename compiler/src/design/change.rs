@@ -1,0 +1,442 @@
+//! What changes do: their effects on the facts, the reads that maintenance and checks need, and
+//! the rows that each structure gets written.
+
+use super::shape::{ShapeId, reference_paths};
+use super::stats::{Extent, LIST, Stats};
+use crate::model::{
+    Change, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, Pred, Query,
+    ReferenceId, Statement, Type,
+};
+use crate::view::reads::{Position, Route, RouteStep, reads};
+use crate::view::typing::Scope;
+use crate::view::{Kind, Structure};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a statement does to instances of one entity.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    pub(crate) entity: EntityId,
+    pub(crate) kind: EffectKind,
+    /// How many instances per change.
+    pub(crate) count: Extent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EffectKind {
+    Insert,
+    Delete,
+    Update(BTreeSet<usize>),
+}
+
+/// A read that a change may need, at the end of a route from the instance that it touches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// The values of an entity's instances, by their keys.
+    Values(Route, EntityId),
+    /// Those that refer by a reference to the instances there.
+    Referrers(Route, ReferenceId),
+    /// Whether a unique attribute's value is taken.
+    Unique(crate::model::AttributeId),
+}
+
+/// How often a need is read, per change.
+pub(crate) type Needs = BTreeMap<Need, f64>;
+
+/// The query that finds the instances of an update or delete.
+pub(crate) fn find_query(model: &Model, entity: EntityId, filter: &[Pred]) -> Query {
+    let root = model.entity(entity).root;
+    let mut filter = filter.to_vec();
+    if root != entity {
+        filter.extend(type_filter(model, root, entity));
+    }
+    let select = super::shape::key_paths(model, root)
+        .into_iter()
+        .enumerate()
+        .map(|(i, expr)| Item { name: format!("k{i}"), expr })
+        .collect();
+    Query {
+        anchor: root,
+        over: vec![],
+        subject: 0,
+        filter,
+        select,
+        group: None,
+        order: vec![],
+        ordered: 0,
+        limit: None,
+        page: None,
+    }
+}
+
+/// Instances of a subtype, as a filter on its root.
+pub fn type_filter(model: &Model, root: EntityId, entity: EntityId) -> Option<Pred> {
+    let members = model.type_members(root);
+    let wanted: Vec<Expr> = members
+        .iter()
+        .enumerate()
+        .filter(|(_, m)| **m == entity || model.entity(entity).subtypes.contains(m))
+        .map(|(i, _)| Expr::Const(crate::value::Value::Enum(i as u16)))
+        .collect();
+    let path = Expr::Path { node: 0, element: vec![], steps: vec![], leaf: Leaf::Type };
+    (wanted.len() < members.len()).then_some(Pred::In(path, wanted))
+}
+
+/// The updates and deletes of a change, each with its entity and filter, in order.
+pub(crate) fn finds(change: &Change) -> Vec<(EntityId, &[Pred])> {
+    fn collect<'c>(statements: &'c [Statement], out: &mut Vec<(EntityId, &'c [Pred])>) {
+        for statement in statements {
+            match statement {
+                Statement::Update { entity, filter, .. } | Statement::Delete { entity, filter, .. } => {
+                    out.push((*entity, filter));
+                }
+                Statement::ForEach { body, .. } => collect(body, out),
+                Statement::Insert { .. } => {}
+            }
+        }
+    }
+    let mut out = Vec::new();
+    collect(&change.statements, &mut out);
+    out
+}
+
+/// The effects of a change, those of cascades included. `found`: rows per find, in order.
+pub(crate) fn effects(stats: &Stats, change: &Change, found: &[f64]) -> Vec<Effect> {
+    let mut out = Vec::new();
+    let mut found = found.iter().copied();
+    collect_effects(stats, change, &change.statements, Extent { avg: 1.0, max: 1.0 }, &mut found, &mut out);
+    out
+}
+
+fn collect_effects(
+    stats: &Stats,
+    change: &Change,
+    statements: &[Statement],
+    times: Extent,
+    found: &mut dyn Iterator<Item = f64>,
+    out: &mut Vec<Effect>,
+) {
+    let model = stats.model;
+    for statement in statements {
+        match statement {
+            Statement::Insert { entity, .. } => {
+                let entity = model.entity(*entity).root;
+                out.push(Effect { entity, kind: EffectKind::Insert, count: times });
+            }
+            Statement::Update { entity, set, .. } => {
+                let rows = found.next().unwrap_or(1.0);
+                let slots = set.iter().map(|(slot, _)| *slot).collect();
+                let count = Extent { avg: times.avg * rows, max: times.max * rows.max(1.0) };
+                let entity = model.entity(*entity).root;
+                out.push(Effect { entity, kind: EffectKind::Update(slots), count });
+            }
+            Statement::Delete { entity, .. } => {
+                let rows = found.next().unwrap_or(1.0);
+                let count = Extent { avg: times.avg * rows, max: times.max * rows.max(1.0) };
+                delete_effects(stats, model.entity(*entity).root, count, out, 0);
+            }
+            Statement::ForEach { list, body, .. } => {
+                let size = match change.params.get(list.index()).map(|p| &p.ty) {
+                    Some(Type::List(_, size) | Type::Set(_, size)) if size.avg > 0.0 => {
+                        Extent { avg: size.avg, max: size.max.unwrap_or(size.avg * 100.0) }
+                    }
+                    _ => Extent { avg: LIST, max: LIST * 100.0 },
+                };
+                let times = Extent { avg: times.avg * size.avg, max: times.max * size.max };
+                collect_effects(stats, change, body, times, found, out);
+            }
+        }
+    }
+}
+
+fn delete_effects(stats: &Stats, entity: EntityId, count: Extent, out: &mut Vec<Effect>, depth: usize) {
+    out.push(Effect { entity, kind: EffectKind::Delete, count });
+    if depth > 8 {
+        return;
+    }
+    for reference in incoming(stats.model, entity) {
+        let r = stats.model.reference(reference);
+        let fan = stats.referrers(reference);
+        let count = Extent { avg: count.avg * fan.avg, max: count.max * fan.max };
+        let from = stats.model.entity(r.entity).root;
+        match r.on_delete {
+            OnDelete::Cascade => delete_effects(stats, from, count, out, depth + 1),
+            OnDelete::Clear => {
+                let slots = stats.model.slot(from, Field::Reference(reference)).into_iter().collect();
+                out.push(Effect { entity: from, kind: EffectKind::Update(slots), count });
+            }
+            OnDelete::Refuse => {}
+        }
+    }
+}
+
+/// References whose targets are instances of the root.
+pub(crate) fn incoming(model: &Model, root: EntityId) -> Vec<ReferenceId> {
+    (0..model.references.len() as u32)
+        .map(ReferenceId)
+        .filter(|&r| model.entity(model.reference(r).target).root == root)
+        .collect()
+}
+
+/// What must be read to check an effect, whatever the design.
+pub(crate) fn checks(model: &Model, effect: &Effect) -> Needs {
+    let mut needs = Needs::new();
+    let n = effect.count.avg;
+    needs.insert(Need::Values(vec![], effect.entity), n);
+    let root = model.root(effect.entity);
+    for (slot, field) in root.fields.iter().enumerate() {
+        let written = match &effect.kind {
+            EffectKind::Insert => true,
+            EffectKind::Update(slots) => slots.contains(&slot),
+            EffectKind::Delete => false,
+        };
+        if !written {
+            continue;
+        }
+        match field {
+            Field::Reference(r) => {
+                let target = model.entity(model.reference(*r).target).root;
+                needs.insert(Need::Values(vec![RouteStep::One(*r)], target), n);
+                if model.reference(*r).unique {
+                    needs.insert(Need::Referrers(vec![RouteStep::One(*r)], *r), n);
+                }
+            }
+            Field::Attribute(a) if model.attribute(*a).unique => {
+                needs.insert(Need::Unique(*a), n);
+            }
+            _ => {}
+        }
+    }
+    if effect.kind == EffectKind::Delete {
+        for r in incoming(model, effect.entity) {
+            needs.insert(Need::Referrers(vec![], r), n);
+        }
+    }
+    needs
+}
+
+/// What an effect does to a structure along one route from its anchors.
+#[derive(Clone, Debug)]
+pub(crate) struct Hit {
+    /// The key, or what is unfolded or filtered, reads what changed: the structure is written
+    /// whatever its columns are.
+    pub(crate) key: bool,
+    /// Columns that read what changed.
+    pub(crate) columns: BTreeSet<usize>,
+    /// Rows written at most, per change.
+    pub(crate) rows_max: f64,
+    pub(crate) puts: f64,
+    pub(crate) deletes: f64,
+    /// The way back to the anchors.
+    walk: Needs,
+    back: Route,
+    anchors: f64,
+}
+
+/// The reads of one structure, split so that columns can be weighed one by one.
+pub(crate) struct Reading {
+    key: BTreeMap<Route, Position>,
+    columns: Vec<BTreeMap<Route, Position>>,
+    fan: Extent,
+    over: BTreeMap<RouteStep, Extent>,
+    kind: Kind,
+}
+
+impl Reading {
+    pub(crate) fn new(stats: &Stats, s: &Structure) -> Reading {
+        let bare = Structure { columns: vec![], ..s.clone() };
+        let column = |c: &Expr| Structure {
+            partition: vec![],
+            clustering: vec![],
+            filter: vec![],
+            columns: vec![c.clone()],
+            ..s.clone()
+        };
+        let scope = Scope::new(stats.model, s.anchor, &s.over);
+        let mut fan = Extent { avg: 1.0, max: 1.0 };
+        let mut over = BTreeMap::new();
+        for u in &s.over {
+            let f = stats.fan(u, &scope);
+            fan = Extent { avg: fan.avg * f.avg, max: fan.max * f.max };
+            if let crate::model::Many::Back(r) = u.many {
+                over.insert(RouteStep::Back(r), f);
+            }
+        }
+        Reading {
+            key: reads(stats.model, &bare),
+            columns: s.columns.iter().map(|c| reads(stats.model, &column(c))).collect(),
+            fan,
+            over,
+            kind: s.kind,
+        }
+    }
+
+    /// The routes along which an effect reaches the structure.
+    pub(crate) fn hits(&self, stats: &Stats, effect: &Effect) -> BTreeMap<Route, Hit> {
+        let mut hits: BTreeMap<Route, Hit> = BTreeMap::new();
+        let touched = |positions: &BTreeMap<Route, Position>| -> Vec<Route> {
+            let reached = positions.iter().filter(|(route, position)| {
+                position.entity == effect.entity && touches(effect, route, position)
+            });
+            reached.map(|(route, _)| route.clone()).collect()
+        };
+        for route in touched(&self.key) {
+            let mut hit = self.hit(stats, effect, &route, true);
+            hit.key = true;
+            hits.insert(route, hit);
+        }
+        for (column, positions) in self.columns.iter().enumerate() {
+            for route in touched(positions) {
+                let hit = hits.entry(route.clone());
+                hit.or_insert_with(|| self.hit(stats, effect, &route, false)).columns.insert(column);
+            }
+        }
+        hits
+    }
+
+    fn hit(&self, stats: &Stats, effect: &Effect, route: &Route, in_key: bool) -> Hit {
+        let mut anchors = effect.count;
+        let mut fan = self.fan;
+        let mut back: Route = Vec::new();
+        let mut walk = Needs::new();
+        for step in route.iter().rev() {
+            match step {
+                RouteStep::One(r) => {
+                    walk.insert(Need::Referrers(back.clone(), *r), anchors.avg);
+                    let f = stats.referrers(*r);
+                    anchors = Extent { avg: anchors.avg * f.avg, max: anchors.max * f.max };
+                    extend(&mut back, RouteStep::Back(*r));
+                }
+                RouteStep::Back(r) => extend(&mut back, RouteStep::One(*r)),
+            }
+            if let Some(f) = self.over.get(step) {
+                fan = Extent { avg: fan.avg / f.avg.max(1e-9), max: fan.max / f.max.max(1.0) };
+            }
+        }
+        let rows = anchors.avg * fan.avg;
+        // Where the instance itself (or an unfolded element) comes or goes, rows do; anything else
+        // rewrites rows, and moves them where the key reads what changed.
+        let comes_or_goes = route.iter().all(|s| self.over.contains_key(s));
+        let (mut puts, deletes) = match (&effect.kind, comes_or_goes && in_key) {
+            (EffectKind::Insert, true) => (rows, 0.0),
+            (EffectKind::Delete, true) => (0.0, rows),
+            _ if in_key => (rows, rows),
+            _ => (rows, 0.0),
+        };
+        if self.kind == Kind::Groups {
+            // The group is read, and written even where a binding goes.
+            puts += rows * 0.2;
+        }
+        Hit {
+            key: false,
+            columns: BTreeSet::new(),
+            rows_max: anchors.max * fan.max,
+            puts,
+            deletes,
+            walk,
+            back,
+            anchors: anchors.avg,
+        }
+    }
+
+    /// What is read to find and evaluate the anchors of a hit, columns left out.
+    pub(crate) fn key_needs(&self, stats: &Stats, effect: &Effect, route: &Route, hit: &Hit) -> Needs {
+        let mut needs = hit.walk.clone();
+        self.evaluation(stats, effect, route, hit, &self.key, &mut needs);
+        needs
+    }
+
+    /// What evaluating one column for the anchors of a hit reads.
+    pub(crate) fn column_needs(&self, stats: &Stats, effect: &Effect, route: &Route, hit: &Hit, column: usize) -> Needs {
+        let mut needs = Needs::new();
+        if let Some(positions) = self.columns.get(column) {
+            self.evaluation(stats, effect, route, hit, positions, &mut needs);
+        }
+        needs
+    }
+
+    fn evaluation(
+        &self,
+        stats: &Stats,
+        effect: &Effect,
+        subject: &Route,
+        hit: &Hit,
+        positions: &BTreeMap<Route, Position>,
+        needs: &mut Needs,
+    ) {
+        let mut add = |need: Need, n: f64| {
+            let known = needs.entry(need).or_insert(0.0);
+            *known = known.max(n);
+        };
+        for (route, position) in positions {
+            let mut at = hit.back.clone();
+            let mut n = hit.anchors;
+            for step in route {
+                if let RouteStep::Back(r) = step {
+                    add(Need::Referrers(at.clone(), *r), n);
+                    n *= stats.referrers(*r).avg;
+                }
+                extend(&mut at, *step);
+            }
+            let given = effect.kind == EffectKind::Insert && (at.is_empty() || route == subject);
+            let anchor = route.is_empty() && !hit.back.is_empty();
+            if !given && (anchor || !position.slots.is_empty()) {
+                add(Need::Values(at, position.entity), n);
+            }
+        }
+    }
+}
+
+/// Appends a step; from those that refer to the instance back to the instance is no step at all.
+fn extend(route: &mut Route, step: RouteStep) {
+    match (route.last(), step) {
+        (Some(RouteStep::Back(r)), RouteStep::One(s)) if *r == s => {
+            route.pop();
+        }
+        _ => route.push(step),
+    }
+}
+
+/// Whether an effect on an instance at a position can alter the rows. One that has just appeared
+/// (or is gone) is referred to by nothing but what changed itself, so it is no concern of the
+/// position behind a reference.
+fn touches(effect: &Effect, route: &Route, position: &Position) -> bool {
+    match &effect.kind {
+        EffectKind::Update(slots) => !slots.is_disjoint(&position.slots),
+        EffectKind::Insert | EffectKind::Delete => !matches!(route.last(), Some(RouteStep::One(_))),
+    }
+}
+
+/// Whether a structure finds the referrers of an instance by one get: its key starts with the
+/// reference's key.
+pub(crate) fn finds_referrers(model: &Model, s: &Structure, reference: ReferenceId, ordered: bool) -> bool {
+    let paths = reference_paths(model, reference);
+    let root = model.entity(model.reference(reference).entity).root;
+    let starts = s.key().take(paths.len()).all(|e| paths.contains(e)) && s.key_len() >= paths.len();
+    s.anchor == root
+        && s.kind == Kind::Lists
+        && s.over.is_empty()
+        && s.filter.is_empty()
+        && starts
+        && (ordered || s.partition.len() <= paths.len())
+}
+
+/// A candidate for the home of every entity, and for every unique attribute and reference.
+pub(crate) fn standing_shapes(model: &Model, add: &mut dyn FnMut(EntityId, Vec<Expr>, Vec<(Expr, Direction)>) -> Option<ShapeId>) {
+    for root in model.roots() {
+        let leaves = super::shape::key_paths(model, root);
+        add(root, leaves.clone(), vec![]);
+        for (i, leaf) in leaves.iter().enumerate().filter(|_| leaves.len() > 1) {
+            let rest = leaves.iter().enumerate().filter(|(j, _)| *j != i);
+            add(root, vec![leaf.clone()], rest.map(|(_, l)| (l.clone(), Direction::Asc)).collect());
+        }
+    }
+    for reference in (0..model.references.len() as u32).map(ReferenceId) {
+        let entity = model.reference(reference).entity;
+        add(entity, reference_paths(model, reference), vec![]);
+    }
+    for (i, attribute) in model.attributes.iter().enumerate().filter(|(_, a)| a.unique) {
+        let leaf = Leaf::Attribute(crate::model::AttributeId(i as u32), vec![]);
+        let path = Expr::Path { node: 0, element: vec![], steps: vec![], leaf };
+        add(attribute.entity, vec![path], vec![]);
+    }
+}

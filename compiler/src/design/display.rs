@@ -1,0 +1,300 @@
+//! Expressions as people write them.
+
+use crate::model::{
+    AggregateFn, Binary, Compare, Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred,
+    Query, RecordField, Type, Unfold,
+};
+use crate::value::Value;
+use crate::view::Structure;
+use crate::view::typing::{NodeType, Scope, inner};
+
+/// Prints expressions of one scope.
+#[derive(Clone, Debug)]
+pub struct Printer<'a> {
+    model: &'a Model,
+    scope: Scope,
+    /// What leads to each node; empty for node 0.
+    prefixes: Vec<String>,
+    params: Vec<String>,
+}
+
+impl<'a> Printer<'a> {
+    /// For the scope of a structure.
+    pub fn of_structure(model: &'a Model, s: &Structure) -> Printer<'a> {
+        Printer::new(model, Scope::new(model, s.anchor, &s.over), &s.over, vec![])
+    }
+    /// For the scope of a question.
+    pub fn of_query(model: &'a Model, query: &Query, params: Vec<String>) -> Printer<'a> {
+        Printer::new(model, Scope::new(model, query.anchor, &query.over), &query.over, params)
+    }
+
+    fn new(model: &'a Model, scope: Scope, over: &[Unfold], params: Vec<String>) -> Printer<'a> {
+        let mut p = Printer { model, scope, prefixes: vec![String::new()], params };
+        for unfold in over {
+            let name = p.unfold(unfold);
+            p.prefixes.push(name);
+        }
+        p
+    }
+
+    fn inner(&self, from: NodeId, over: &[Unfold]) -> Printer<'a> {
+        let mut p = Printer {
+            model: self.model,
+            scope: self.scope.inner(self.model, from, over),
+            prefixes: vec![self.prefix(from)],
+            params: self.params.clone(),
+        };
+        for unfold in over {
+            let name = p.unfold(unfold);
+            p.prefixes.push(name);
+        }
+        p
+    }
+
+    fn prefix(&self, node: NodeId) -> String {
+        self.prefixes.get(node as usize).cloned().unwrap_or_default()
+    }
+
+    fn unfold(&self, unfold: &Unfold) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        let before = self.prefix(unfold.parent);
+        if !before.is_empty() {
+            parts.push(before);
+        }
+        parts.extend(unfold.steps.iter().map(|&s| self.model.reference(s).name.clone()));
+        parts.push(match &unfold.many {
+            Many::Back(r) => {
+                let target = self.model.reference(*r).target;
+                let side = self.model.entities.iter().enumerate().find_map(|(i, e)| {
+                    let here = i == target.index() || e.root == self.model.entity(target).root;
+                    let side = e.sides.iter().find(|s| s.many == Some(Many::Back(*r)));
+                    side.filter(|_| here)
+                });
+                match side {
+                    Some(side) if side.ones.is_empty() => side.name.clone(),
+                    Some(side) => format!("{}@", side.name),
+                    None => format!(
+                        "{}:{}",
+                        self.model.entity(self.model.reference(*r).entity).name,
+                        self.model.reference(*r).name
+                    ),
+                }
+            }
+            Many::Elements(a, path) => {
+                let attribute = self.model.attribute(*a);
+                format!("{}{}", attribute.name, record_path(&attribute.ty, path))
+            }
+            Many::ElementElements(path) => match self.scope.node(unfold.parent) {
+                NodeType::Element(ty, _) => record_path(&ty, path).trim_start_matches('.').to_string(),
+                NodeType::Instance(_) => "elements".to_string(),
+            },
+        });
+        parts.join(".")
+    }
+
+    /// An expression.
+    pub fn expr(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Const(value) => literal(value),
+            Expr::Param(p, _) => match self.params.get(p.index()) {
+                Some(name) => format!("${name}"),
+                None => format!("${}", p.0),
+            },
+            Expr::Path { node, element, steps, leaf } => self.path(*node, element, steps, leaf),
+            Expr::Binary(op, a, b) => {
+                let sign = match op {
+                    Binary::Add => "+",
+                    Binary::Sub => "-",
+                    Binary::Mul => "*",
+                    Binary::Div => "/",
+                };
+                format!("{} {sign} {}", self.expr(a), self.expr(b))
+            }
+            Expr::Call(function, args) => {
+                let first = args.first().map(|a| self.expr(a)).unwrap_or_default();
+                match function {
+                    Function::Hash => {
+                        let n = args.get(1).map(|a| self.expr(a)).unwrap_or_default();
+                        format!("hash({first}, {n})")
+                    }
+                    _ => format!("{}({first})", function_name(*function)),
+                }
+            }
+            Expr::At(map, key) => format!("{}[{}]", self.expr(map), self.expr(key)),
+            Expr::Aggregate(a) => {
+                let inner = if a.over.is_empty() { self.clone() } else { self.inner(a.from, &a.over) };
+                let arg = match &a.arg {
+                    Some(arg) => inner.expr(arg),
+                    None if a.over.is_empty() => "*".to_string(),
+                    None => inner.prefixes.last().cloned().unwrap_or_default().trim_end_matches('@').to_string(),
+                };
+                let distinct = if a.distinct { "distinct " } else { "" };
+                format!("{}({distinct}{arg})", aggregate_name(a.function))
+            }
+            Expr::Nested(from, query) => {
+                let inner = self.inner(*from, &query.over);
+                let path = inner.prefixes.last().cloned().unwrap_or_default();
+                let items: Vec<&str> = query.select.iter().map(|i| i.name.as_str()).collect();
+                format!("{} {{ {} }}", path.trim_end_matches('@'), items.join(", "))
+            }
+            Expr::Shape { items, .. } => {
+                let items: Vec<&str> = items.iter().map(|i| i.name.as_str()).collect();
+                format!("{{ {} }}", items.join(", "))
+            }
+        }
+    }
+
+    fn path(&self, node: NodeId, element: &[u16], steps: &[crate::model::ReferenceId], leaf: &Leaf) -> String {
+        let mut text = self.prefix(node);
+        if let (false, NodeType::Element(ty, _)) = (element.is_empty(), self.scope.node(node)) {
+            text.push_str(&record_path(&ty, element));
+        }
+        // From a link to its far side is no step for a reader: `follows@`, `to` is `follows`.
+        let link = text.ends_with('@');
+        for (i, &step) in steps.iter().enumerate() {
+            if i == 0 && link {
+                text.pop();
+                continue;
+            }
+            join(&mut text, &self.model.reference(step).name);
+        }
+        match leaf {
+            Leaf::Attribute(a, path) => {
+                let attribute = self.model.attribute(*a);
+                let name = format!("{}{}", attribute.name, record_path(&attribute.ty, path));
+                if link && steps.is_empty() { text + &name } else { joined(text, &name) }
+            }
+            Leaf::Key => text,
+            Leaf::Type => joined(text, "type"),
+            Leaf::Element(path) => match self.scope.node(node) {
+                NodeType::Element(ty, _) => text + &record_path(&ty, path),
+                NodeType::Instance(_) => text,
+            },
+            Leaf::Position => joined(text, "position"),
+            Leaf::MapKey => joined(text, "key"),
+        }
+    }
+
+    /// A predicate.
+    pub fn pred(&self, pred: &Pred) -> String {
+        let list = |all: &[Pred], word: &str| {
+            let parts: Vec<String> = all.iter().map(|p| self.pred(p)).collect();
+            format!("({})", parts.join(word))
+        };
+        match pred {
+            Pred::And(all) => list(all, " and "),
+            Pred::Or(any) => list(any, " or "),
+            Pred::Not(p) => format!("not {}", self.pred(p)),
+            Pred::Compare(a, op, b) => format!("{} {} {}", self.expr(a), sign(*op), self.expr(b)),
+            Pred::In(a, items) => {
+                let items: Vec<String> = items.iter().map(|e| self.expr(e)).collect();
+                format!("{} in ({})", self.expr(a), items.join(", "))
+            }
+            Pred::InList(a, b) => format!("{} in {}", self.expr(a), self.expr(b)),
+            Pred::IsNull(a) => format!("{} is null", self.expr(a)),
+            Pred::Exists { from, over, filter } => {
+                let inner = self.inner(*from, over);
+                match filter {
+                    Some(f) => format!("any ({})", inner.pred(f)),
+                    None => format!("any {}", inner.prefixes.last().cloned().unwrap_or_default()),
+                }
+            }
+        }
+    }
+}
+
+/// The key part as the contract prints it: a rounding of time in a key is a bucket.
+pub fn key_part(printer: &Printer, expr: &Expr) -> String {
+    match expr {
+        Expr::Call(
+            f @ (Function::Minute | Function::Hour | Function::Day | Function::Month | Function::Year),
+            args,
+        ) => match args.first() {
+            Some(arg) => format!("bucket({}, {})", printer.expr(arg), function_name(*f)),
+            None => printer.expr(expr),
+        },
+        _ => printer.expr(expr),
+    }
+}
+
+/// `asc` or `desc`.
+pub fn direction(d: Direction) -> &'static str {
+    match d {
+        Direction::Asc => "asc",
+        Direction::Desc => "desc",
+    }
+}
+
+fn function_name(f: Function) -> &'static str {
+    match f {
+        Function::Minute => "minute",
+        Function::Hour => "hour",
+        Function::Day => "day",
+        Function::Month => "month",
+        Function::Year => "year",
+        Function::Time => "time",
+        Function::Hash => "hash",
+        Function::SumOf => "sum",
+        Function::AvgOf => "avg",
+        Function::OrZero => "or_zero",
+    }
+}
+
+fn aggregate_name(f: AggregateFn) -> &'static str {
+    match f {
+        AggregateFn::Count => "count",
+        AggregateFn::Sum => "sum",
+        AggregateFn::Min => "min",
+        AggregateFn::Max => "max",
+        AggregateFn::Avg => "avg",
+    }
+}
+
+fn sign(op: Compare) -> &'static str {
+    match op {
+        Compare::Eq => "=",
+        Compare::Ne => "!=",
+        Compare::Lt => "<",
+        Compare::Le => "<=",
+        Compare::Gt => ">",
+        Compare::Ge => ">=",
+    }
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(n) => n.to_string(),
+        Value::Float(x) => x.to_string(),
+        Value::Decimal(d) => d.to_string(),
+        Value::Text(t) => format!("'{t}'"),
+        Value::Enum(n) => format!("#{n}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn record_path(ty: &Type, path: &[u16]) -> String {
+    let mut out = String::new();
+    for (i, &field) in path.iter().enumerate() {
+        let name = match inner(ty, path.get(..i).unwrap_or_default()).0 {
+            Type::Record(fields) => fields.get(field as usize).map(|f: &RecordField| f.name.clone()),
+            _ => None,
+        };
+        out.push('.');
+        out.push_str(&name.unwrap_or_else(|| field.to_string()));
+    }
+    out
+}
+
+fn join(text: &mut String, name: &str) {
+    if !text.is_empty() {
+        text.push('.');
+    }
+    text.push_str(name);
+}
+
+fn joined(mut text: String, name: &str) -> String {
+    join(&mut text, name);
+    text
+}

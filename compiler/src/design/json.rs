@@ -1,0 +1,235 @@
+//! The design as the contract prints it.
+
+use super::change::Need;
+use super::display::{Printer, direction, key_part};
+use super::plan::{Get, Op, Plan, Sub, Term, Test};
+use super::{Design, WriteStep};
+use crate::model::{Direction, Model};
+use crate::view::Structure;
+use serde_json::{Value, json};
+
+impl Design {
+    /// One JSON object with the fields of the contract.
+    pub fn to_json(&self, model: &Model, seconds: f64) -> Value {
+        let structures: Vec<Value> = self
+            .structures
+            .iter()
+            .zip(&self.notes)
+            .map(|(s, note)| {
+                let printer = Printer::of_structure(model, s);
+                json!({
+                    "name": s.name,
+                    "entities": entities(model, s),
+                    "partition": s.partition.iter().map(|e| key_part(&printer, e)).collect::<Vec<_>>(),
+                    "clustering": s.clustering.iter()
+                        .map(|(e, d)| json!([key_part(&printer, e), direction(*d)])).collect::<Vec<_>>(),
+                    "columns": s.columns.iter().map(|e| printer.expr(e)).collect::<Vec<_>>(),
+                    "where": s.filter.iter().map(|p| printer.pred(p)).collect::<Vec<_>>(),
+                    "techniques": note.techniques,
+                    "serves": note.serves,
+                    "home_of": note.home_of,
+                    "rows": note.sizes.rows,
+                    "bytes": note.sizes.bytes,
+                    "partition_rows_max": note.sizes.partition_rows_max,
+                    "partition_bytes_max": note.sizes.partition_bytes_max,
+                    "row_bytes_max": note.sizes.row_bytes_max,
+                    "key_bytes_max": note.sizes.key_bytes_max,
+                })
+            })
+            .collect();
+        let mut questions = serde_json::Map::new();
+        let mut plans = serde_json::Map::new();
+        for p in &self.plans {
+            questions.insert(p.name.clone(), json!(p.cost));
+            plans.insert(p.name.clone(), Value::Array(self.plan_steps(model, &p.plan)));
+        }
+        let mut changes = serde_json::Map::new();
+        let mut writes = serde_json::Map::new();
+        for w in &self.writes {
+            changes.insert(w.name.clone(), json!(w.cost));
+            let steps = w.steps.iter().map(|s| {
+                json!({ "op": s.op, "structure": s.structure, "rows": s.rows, "rows_max": s.rows_max,
+                        "reads": s.reads, "cost": s.cost })
+            });
+            writes.insert(w.name.clone(), Value::Array(steps.collect()));
+        }
+        json!({
+            "version": 1,
+            "model": self.model,
+            "target": self.target,
+            "mix": self.mix,
+            "cost": { "total": self.total, "questions": questions, "changes": changes },
+            "structures": structures,
+            "plans": plans,
+            "writes": writes,
+            "warnings": self.warnings,
+            "search": {
+                "candidates": self.search.candidates,
+                "optimal": self.search.optimal,
+                "gap": self.search.gap,
+                "seconds": seconds,
+            },
+        })
+    }
+
+    /// The steps of a plan, first step first, those of subplans behind the step that needs them.
+    pub fn plan_steps(&self, model: &Model, plan: &Plan) -> Vec<Value> {
+        let mut out = Vec::new();
+        self.op_steps(model, &plan.root, &mut out);
+        for o in &plan.output {
+            self.term_steps(model, &o.term, &mut out);
+        }
+        out
+    }
+
+    fn op_steps(&self, model: &Model, op: &Op, out: &mut Vec<Value>) {
+        match op {
+            Op::Input => {}
+            Op::Get { input, get, estimate, .. } => {
+                self.op_steps(model, input, out);
+                let name = match (**input == Op::Input, get.eq.is_empty() && get.lower.is_none() && get.upper.is_none()) {
+                    (true, true) => "scan",
+                    (true, false) => "get",
+                    (false, _) => "follow",
+                };
+                out.push(self.get_step(model, name, get, estimate));
+            }
+            Op::Merge { input, get, estimate, .. } => {
+                self.op_steps(model, input, out);
+                out.push(self.get_step(model, "merge", get, estimate));
+            }
+            Op::Elements { input, .. } => {
+                self.op_steps(model, input, out);
+                out.push(json!({ "op": "elements" }));
+            }
+            Op::Filter { input, tests, estimate } => {
+                self.op_steps(model, input, out);
+                out.push(json!({ "op": "filter", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+                tests.iter().for_each(|t| self.test_steps(model, t, out));
+            }
+            Op::Distinct { input, .. } => {
+                self.op_steps(model, input, out);
+                out.push(json!({ "op": "distinct" }));
+            }
+            Op::Sort { input, by, estimate } => {
+                self.op_steps(model, input, out);
+                out.push(json!({ "op": "sort", "order": by.iter().map(|(_, d)| direction(*d)).collect::<Vec<_>>(),
+                    "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+            }
+            Op::Page { input, .. } => {
+                self.op_steps(model, input, out);
+                out.push(json!({ "op": "page" }));
+            }
+            Op::Limit { input, count, .. } => {
+                self.op_steps(model, input, out);
+                let count = match count {
+                    Term::Const(crate::value::Value::Int(n)) => json!(n),
+                    _ => json!("$limit"),
+                };
+                out.push(json!({ "op": "limit", "limit": count }));
+            }
+            Op::Aggregate { input, estimate, .. } => {
+                self.op_steps(model, input, out);
+                out.push(json!({ "op": "aggregate", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+            }
+        }
+    }
+
+    fn get_step(&self, model: &Model, op: &str, get: &Get, estimate: &super::Estimate) -> Value {
+        let Some(s) = self.structures.get(get.structure as usize) else { return Value::Null };
+        let printer = Printer::of_structure(model, s);
+        let parts: Vec<String> = s.key().map(|e| key_part(&printer, e)).collect();
+        let eq: Vec<&String> = parts.iter().take(get.eq.len()).collect();
+        let range = (get.lower.is_some() || get.upper.is_some()).then(|| parts.get(get.eq.len()));
+        let order: Vec<Value> = parts
+            .iter()
+            .enumerate()
+            .skip(get.eq.len())
+            .map(|(i, part)| {
+                let d = match (s.direction(i), get.reverse) {
+                    (Direction::Asc, false) | (Direction::Desc, true) => "asc",
+                    _ => "desc",
+                };
+                json!([part, d])
+            })
+            .collect();
+        json!({
+            "op": op, "structure": s.name, "eq": eq, "range": range.flatten(), "order": order,
+            "rows": estimate.rows, "reads": estimate.reads, "cost": estimate.cost,
+        })
+    }
+
+    fn term_steps(&self, model: &Model, term: &Term, out: &mut Vec<Value>) {
+        match term {
+            Term::Sub(sub) => {
+                let (name, plan) = match &**sub {
+                    Sub::Nested(plan) => ("nest", plan),
+                    Sub::Scalar(plan) => ("compute", plan),
+                };
+                out.push(json!({ "op": name, "steps": self.plan_steps(model, plan) }));
+            }
+            Term::Shape(a, list) => {
+                self.term_steps(model, a, out);
+                list.iter().for_each(|t| self.term_steps(model, t, out));
+            }
+            Term::Key(list) | Term::Call(_, list) => {
+                list.iter().for_each(|t| self.term_steps(model, t, out));
+            }
+            Term::Binary(_, a, b) | Term::At(a, b) => {
+                self.term_steps(model, a, out);
+                self.term_steps(model, b, out);
+            }
+            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+        }
+    }
+
+    fn test_steps(&self, model: &Model, test: &Test, out: &mut Vec<Value>) {
+        match test {
+            Test::And(list) | Test::Or(list) => list.iter().for_each(|t| self.test_steps(model, t, out)),
+            Test::Not(t) => self.test_steps(model, t, out),
+            Test::Compare(a, _, b) | Test::InList(a, b) => {
+                self.term_steps(model, a, out);
+                self.term_steps(model, b, out);
+            }
+            Test::In(a, list) => {
+                self.term_steps(model, a, out);
+                list.iter().for_each(|t| self.term_steps(model, t, out));
+            }
+            Test::IsNull(a) => self.term_steps(model, a, out),
+            Test::Exists(op) => {
+                let mut steps = Vec::new();
+                self.op_steps(model, op, &mut steps);
+                out.push(json!({ "op": "exists", "steps": steps }));
+            }
+        }
+    }
+}
+
+/// The entities that a structure reads, its anchor first.
+fn entities(model: &Model, s: &Structure) -> Vec<String> {
+    let mut out = vec![model.entity(s.anchor).name.clone()];
+    for position in crate::view::reads::reads(model, s).values() {
+        let name = &model.entity(position.entity).name;
+        if !out.contains(name) && !position.slots.is_empty() {
+            out.push(name.clone());
+        }
+    }
+    out
+}
+
+/// A read of a write plan in words.
+pub(super) fn read_step(model: &Model, need: &Need, cost: f64, check: bool) -> WriteStep {
+    let what = match need {
+        Need::Values(_, entity) => model.entity(*entity).name.clone(),
+        Need::Referrers(_, r) => {
+            let r = model.reference(*r);
+            format!("{} by {}", model.entity(r.entity).name, r.name)
+        }
+        Need::Unique(a) => {
+            let a = model.attribute(*a);
+            format!("{}.{}", model.entity(a.entity).name, a.name)
+        }
+    };
+    let op = if check { "check" } else { "read" };
+    WriteStep { op: op.into(), structure: what, rows: 0.0, rows_max: 0.0, reads: 1.0, cost }
+}

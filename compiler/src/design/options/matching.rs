@@ -1,0 +1,298 @@
+//! Matching an access problem to a candidate: which key parts it binds, which order it gives.
+
+use crate::design::plan::{Bound, Term};
+use crate::design::shape::{ShapeId, skeleton};
+use crate::model::{Direction, EntityId, Expr, Many, Model, Unfold};
+use crate::view::{Kind, Structure};
+
+use super::Planner;
+
+/// The value or values that an expression must equal.
+#[derive(Clone, Debug)]
+pub(super) enum EqValue {
+    One(Term),
+    /// Each element of these list terms (or these terms themselves).
+    Each(Vec<Term>),
+}
+
+/// An equality that a get can use.
+#[derive(Clone, Debug)]
+pub(super) struct Eq {
+    /// In the candidate's scope.
+    pub(super) expr: Expr,
+    pub(super) value: EqValue,
+    /// The filter that it makes good; none for the way from an outer node.
+    pub(super) filter: Option<usize>,
+}
+
+/// Bounds of one expression.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) expr: Expr,
+    pub(super) lower: Option<(Bound, usize)>,
+    pub(super) upper: Option<(Bound, usize)>,
+}
+
+/// An `exists` all of whose conditions are equalities.
+#[derive(Clone, Debug)]
+pub(super) struct ExistsEq {
+    pub(super) filter: usize,
+    pub(super) over: Vec<Unfold>,
+    pub(super) eqs: Vec<Eq>,
+}
+
+/// Find the instances of one entity.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub(super) entity: EntityId,
+    pub(super) eqs: Vec<Eq>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) exists: Vec<ExistsEq>,
+    /// The order that is wished for, without what equalities fix; none: no wish.
+    pub(super) order: Option<Vec<(Expr, Direction)>>,
+}
+
+/// How a candidate serves a problem.
+#[derive(Clone, Debug)]
+pub(super) struct Match {
+    pub(super) eq: Vec<Term>,
+    pub(super) each: Option<Vec<Term>>,
+    pub(super) lower: Option<Bound>,
+    pub(super) upper: Option<Bound>,
+    pub(super) absorbed: Vec<usize>,
+    /// The wished order is given; in reverse of the structure's.
+    pub(super) ordered: bool,
+    pub(super) reverse: bool,
+    /// The key parts behind the equalities are exactly the wished order.
+    pub(super) seekable: bool,
+    /// Key parts bound by equality.
+    pub(super) bound: Vec<Expr>,
+}
+
+impl Problem {
+    /// Matches a structure over the problem's entity.
+    pub(super) fn matches(&self, planner: &Planner, s: &Structure) -> Option<Match> {
+        if s.kind == Kind::Groups && s.over.is_empty() || !s.filter.is_empty() {
+            return None;
+        }
+        let mut eqs: Vec<&Eq> = self.eqs.iter().collect();
+        let mut must = Vec::new();
+        if !s.over.is_empty() {
+            let exists = self.exists.iter().find(|e| e.over == s.over)?;
+            must.extend(&exists.eqs);
+            eqs.extend(&exists.eqs);
+        }
+        let mut m = Match {
+            eq: vec![],
+            each: None,
+            lower: None,
+            upper: None,
+            absorbed: vec![],
+            ordered: false,
+            reverse: false,
+            seekable: false,
+            bound: vec![],
+        };
+        let key: Vec<&Expr> = s.key().collect();
+        for part in &key {
+            let known = |e: &Expr| {
+                eqs.iter().find(|q| q.expr == *e && matches!(q.value, EqValue::One(_))).and_then(
+                    |q| match &q.value {
+                        EqValue::One(term) => Some(term.clone()),
+                        EqValue::Each(_) => None,
+                    },
+                )
+            };
+            if let Some(eq) = eqs.iter().find(|q| q.expr == **part) {
+                match &eq.value {
+                    EqValue::One(term) => m.eq.push(term.clone()),
+                    EqValue::Each(list) if m.each.is_none() => {
+                        m.each = Some(list.clone());
+                        m.eq.push(Term::Item);
+                    }
+                    EqValue::Each(_) => break,
+                }
+                m.absorbed.extend(eq.filter);
+            } else if matches!(part, Expr::Call(..)) {
+                // A bucket or hash of something bound is bound too.
+                match planner.compute(part, &known) {
+                    Some(term) => m.eq.push(term),
+                    None => break,
+                }
+            } else {
+                break;
+            }
+            m.bound.push((*part).clone());
+        }
+        let all_bound = |must: &[&Eq]| must.iter().all(|q| m.bound.contains(&q.expr));
+        if !all_bound(&must) {
+            return None;
+        }
+        // A relation to an outer row is not optional.
+        let outer: Vec<&Eq> = self.eqs.iter().filter(|q| q.filter.is_none()).collect();
+        if !all_bound(&outer) {
+            return None;
+        }
+        let capabilities = &planner.target.capabilities;
+        if m.bound.len() < s.partition.len() && !capabilities.ordered_partitions {
+            return None;
+        }
+        if !s.over.is_empty() {
+            m.absorbed.extend(self.exists.iter().find(|e| e.over == s.over).map(|e| e.filter));
+        }
+        if let Some(range) = key.get(m.bound.len()).and_then(|e| self.ranges.iter().find(|r| r.expr == **e)) {
+            if let Some((bound, filter)) = &range.lower {
+                m.lower = Some(bound.clone());
+                m.absorbed.push(*filter);
+            }
+            if let Some((bound, filter)) = &range.upper {
+                m.upper = Some(bound.clone());
+                m.absorbed.push(*filter);
+            }
+        }
+        self.match_order(s, &mut m);
+        Some(m)
+    }
+
+    fn match_order(&self, s: &Structure, m: &mut Match) {
+        let Some(order) = &self.order else { return };
+        let behind: Vec<(&Expr, Direction)> =
+            s.key().enumerate().skip(m.bound.len()).map(|(i, e)| (e, s.direction(i))).collect();
+        let mut reverse = None;
+        for ((expr, direction), (part, stored)) in order.iter().zip(&behind) {
+            let turned = direction != stored;
+            if expr != *part || reverse.is_some_and(|r| r != turned) {
+                return;
+            }
+            reverse = Some(turned);
+        }
+        if order.len() > behind.len() && s.kind == Kind::Groups {
+            return;
+        }
+        m.ordered = true;
+        m.reverse = reverse.unwrap_or(false);
+        m.seekable = order.len() == behind.len();
+    }
+
+    /// Adds the candidates that this problem calls for.
+    pub(super) fn grow(&self, planner: &mut Planner) {
+        let one: Vec<&Eq> = self.eqs.iter().collect();
+        let must: Vec<usize> = (0..one.len()).filter(|&i| one.get(i).is_some_and(|q| q.filter.is_none())).collect();
+        let free: Vec<usize> = (0..one.len()).filter(|i| !must.contains(i)).collect();
+        for picked in subsets(&free) {
+            let parts: Vec<Expr> = must
+                .iter()
+                .chain(&picked)
+                .filter_map(|&i| one.get(i).map(|q| q.expr.clone()))
+                .collect();
+            self.grow_for(planner, &[], &parts);
+            for exists in &self.exists {
+                let mut with = parts.clone();
+                with.extend(exists.eqs.iter().map(|q| q.expr.clone()));
+                self.grow_for(planner, &exists.over, &with);
+            }
+        }
+    }
+
+    fn grow_for(&self, planner: &mut Planner, over: &[Unfold], parts: &[Expr]) {
+        let mut suffixes: Vec<Vec<(Expr, Direction)>> = vec![vec![]];
+        if let Some(order) = self.order.as_ref().filter(|o| !o.is_empty()) {
+            suffixes.push(order.clone());
+        }
+        for range in &self.ranges {
+            let alone = vec![(range.expr.clone(), Direction::Asc)];
+            if !suffixes.iter().any(|s| s.first().map(|(e, _)| e) == Some(&range.expr)) {
+                suffixes.push(alone);
+            }
+        }
+        let mut sorted = parts.to_vec();
+        sorted.sort();
+        sorted.dedup();
+        let capabilities = planner.target.capabilities.clone();
+        for suffix in suffixes {
+            for partition in partitions(&sorted, capabilities.ordered_partitions) {
+                if partition.is_empty() && capabilities.partition_required {
+                    continue;
+                }
+                let mut clustering: Vec<(Expr, Direction)> = sorted
+                    .iter()
+                    .filter(|e| !partition.contains(e))
+                    .map(|e| (e.clone(), Direction::Asc))
+                    .collect();
+                clustering.extend(suffix.iter().cloned());
+                add(planner, self.entity, over, partition, clustering);
+            }
+        }
+    }
+}
+
+/// Adds one candidate: a list where its key determines the binding, else a group.
+pub(super) fn add(
+    planner: &mut Planner,
+    entity: EntityId,
+    over: &[Unfold],
+    partition: Vec<Expr>,
+    clustering: Vec<(Expr, Direction)>,
+) -> Option<ShapeId> {
+    let model = planner.model;
+    let mut s = skeleton(model, entity, over, &[], partition, clustering, Kind::Lists);
+    if !determines(model, &s) {
+        s.kind = Kind::Groups;
+    }
+    planner.admit(s)
+}
+
+/// Whether the key of a list determines every unfolded node: what of a node's key does not follow
+/// from its parent stands in the structure's key.
+fn determines(model: &Model, s: &Structure) -> bool {
+    s.over.iter().enumerate().all(|(i, unfold)| {
+        let Many::Back(reference) = unfold.many else { return false };
+        let node = (i + 1) as u16;
+        let leaves = model.key_leaves(model.reference(reference).entity);
+        leaves.iter().filter(|l| l.steps.first() != Some(&reference)).all(|l| {
+            let path = Expr::Path {
+                node,
+                element: vec![],
+                steps: l.steps.clone(),
+                leaf: crate::model::Leaf::Attribute(l.attribute, vec![]),
+            };
+            s.key().any(|e| *e == path)
+        })
+    })
+}
+
+/// Which equalities may form the partition key. Where partitions are ordered themselves, only the
+/// sequence of key parts matters: each part may come first.
+fn partitions(sorted: &[Expr], ordered: bool) -> Vec<Vec<Expr>> {
+    if sorted.len() <= 1 || sorted.len() > 4 {
+        return vec![sorted.to_vec()];
+    }
+    if ordered {
+        let mut out = vec![sorted.to_vec()];
+        for first in sorted.iter().skip(1) {
+            out.push(vec![first.clone()]);
+        }
+        return out;
+    }
+    let indices: Vec<usize> = (0..sorted.len()).collect();
+    subsets(&indices)
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .map(|s| s.into_iter().filter_map(|i| sorted.get(i).cloned()).collect())
+        .collect()
+}
+
+/// All subsets of up to four indices; of more, the whole, the empty and the single ones.
+fn subsets(indices: &[usize]) -> Vec<Vec<usize>> {
+    if indices.len() > 4 {
+        let mut out = vec![vec![], indices.to_vec()];
+        out.extend(indices.iter().map(|&i| vec![i]));
+        return out;
+    }
+    (0..1u32 << indices.len())
+        .map(|mask| {
+            let picked = indices.iter().enumerate().filter(|(bit, _)| mask & (1 << bit) != 0);
+            picked.map(|(_, &i)| i).collect()
+        })
+        .collect()
+}

@@ -1,0 +1,377 @@
+//! Whole queries: bind the nodes, filter, group, order, page, limit, and answer.
+
+use super::atoms::{self, Mentions};
+use super::bind::{Partial, Wish, set_node};
+use super::supply::key_leaf_paths;
+use super::{PlanOption, Planner, Source, State, undominated};
+use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};
+use crate::design::shape::reference_paths;
+use crate::model::{
+    Aggregate, Compare, Direction, Expr, Leaf, Many, NodeId, Page, Pred, Query, Unfold,
+};
+use crate::value::Value;
+use crate::view::typing::{NodeType, Scope};
+
+/// Rows taken where a limit is a parameter.
+const LIMIT: f64 = 20.0;
+
+impl Planner<'_> {
+    /// All undominated ways to answer a query, from the start of a plan or inside one.
+    pub(crate) fn options(&mut self, query: &Query) -> Vec<PlanOption> {
+        let scope = Scope::new(self.model, query.anchor, &query.over);
+        let start = State::start(0, vec![None], 1.0, std::collections::BTreeSet::new());
+        self.answer(start, query, &scope)
+    }
+
+    pub(super) fn answer(&mut self, start: State, query: &Query, scope: &Scope) -> Vec<PlanOption> {
+        let order = free_order(query);
+        let wish = query.group.is_none().then(|| Wish {
+            order: order.clone(),
+            limit: query.limit.as_ref().map(limit_rows),
+            page: query.page.clone(),
+        });
+        let mut out = Vec::new();
+        let outer = start.rows;
+        if query.group.is_some() {
+            for state in self.group_options(&start, query, scope) {
+                let partial = Partial { state, left: vec![], ordered: false, paged: false };
+                out.extend(self.finish(partial, query, scope, &order, outer));
+            }
+        }
+        for partial in
+            self.bound_and_filtered(start, &query.over, query.subject, &query.filter, scope, wish.as_ref())
+        {
+            let grouped = match &query.group {
+                None => vec![partial],
+                Some(by) => self.grouped(partial, query, by, scope),
+            };
+            for partial in grouped {
+                out.extend(self.finish(partial, query, scope, &order, outer));
+            }
+        }
+        undominated(out)
+    }
+
+    /// Binds every node and applies every filter.
+    pub(super) fn bound_and_filtered(
+        &mut self,
+        start: State,
+        over: &[Unfold],
+        _subject: NodeId,
+        filters: &[Pred],
+        scope: &Scope,
+        wish: Option<&Wish>,
+    ) -> Vec<Partial> {
+        let nested = start.nodes.first().is_some_and(Option::is_some);
+        let first =
+            Partial { state: start, left: (0..filters.len()).collect(), ordered: false, paged: false };
+        let mut partials = vec![first];
+        if !nested {
+            let NodeType::Instance(anchor) = scope.node(0) else { return vec![] };
+            let wish = if over.is_empty() { wish } else { None };
+            let bound = partials.iter().flat_map(|p| self.bind(p, 0, anchor, &[], filters, scope, wish));
+            partials = bound.collect();
+        }
+        for (i, unfold) in over.iter().enumerate() {
+            // Only the one set of rows that makes up the answer can bring its order along.
+            let wish = if nested && over.len() == 1 { wish } else { None };
+            let node = (i + 1) as NodeId;
+            let next = partials.iter().flat_map(|p| self.unfold(p, node, unfold, filters, scope, wish));
+            partials = next.collect();
+        }
+        partials.into_iter().flat_map(|p| self.filter(p, filters, scope)).collect()
+    }
+
+    fn unfold(
+        &mut self,
+        partial: &Partial,
+        node: NodeId,
+        unfold: &Unfold,
+        filters: &[Pred],
+        scope: &Scope,
+        wish: Option<&Wish>,
+    ) -> Vec<Partial> {
+        let mut out = Vec::new();
+        match &unfold.many {
+            Many::Back(reference) => {
+                let target = self.model.reference(*reference).target;
+                let keys = key_leaf_paths(self.model, target, unfold.parent, &[], &unfold.steps);
+                for state in self.supply(partial.state.clone(), scope, &keys) {
+                    let terms: Option<Vec<Term>> = keys.iter().map(|k| self.locate(&state, k)).collect();
+                    let Some(terms) = terms else { continue };
+                    let given: Vec<(Expr, Term)> =
+                        reference_paths(self.model, *reference).into_iter().zip(terms).collect();
+                    let here = Partial { state, ..partial.clone() };
+                    let entity = self.model.reference(*reference).entity;
+                    out.extend(self.bind(&here, node, entity, &given, filters, scope, wish));
+                }
+            }
+            Many::Elements(..) | Many::ElementElements(_) => {
+                let (steps, leaf) = match &unfold.many {
+                    Many::Elements(a, path) => (unfold.steps.clone(), Leaf::Attribute(*a, path.clone())),
+                    Many::ElementElements(path) => (vec![], Leaf::Element(path.clone())),
+                    Many::Back(_) => return out,
+                };
+                let atom = Expr::Path { node: unfold.parent, element: vec![], steps, leaf };
+                for mut state in self.supply(partial.state.clone(), scope, std::slice::from_ref(&atom)) {
+                    let Some(of) = self.locate(&state, &atom) else { continue };
+                    let frame = state.frames;
+                    state.frames += 1;
+                    state.rows *= self.stats.fan(unfold, scope).avg;
+                    state.op = Op::Elements { input: Box::new(state.op), of };
+                    set_node(&mut state, node, Source::Element { frame, fetched: vec![] });
+                    out.push(Partial { state, left: partial.left.clone(), ordered: false, paged: false });
+                }
+            }
+        }
+        out
+    }
+
+    /// Applies the filters that no get has made good.
+    fn filter(&mut self, partial: Partial, filters: &[Pred], scope: &Scope) -> Vec<Partial> {
+        let left: Vec<&Pred> = partial.left.iter().filter_map(|&i| filters.get(i)).collect();
+        if left.is_empty() {
+            return vec![partial];
+        }
+        let mut wanted = Vec::new();
+        left.iter().for_each(|p| atoms::of_pred(p, &mut wanted));
+        let wanted = self.whole_keys(&wanted);
+        let mut exists = Vec::new();
+        left.iter().for_each(|p| collect_exists(p, &mut exists));
+        let pass: f64 = left.iter().map(|p| self.stats.selectivity(scope, p)).product();
+        let mut out = Vec::new();
+        for state in self.supply(partial.state.clone(), scope, &wanted) {
+            let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
+            for pred in &exists {
+                let Pred::Exists { from, over, filter } = pred else { continue };
+                let mut next = Vec::new();
+                for (state, tests) in ways {
+                    for (state, test) in self.exists_options(&state, scope, *from, over, filter.as_deref()) {
+                        let mut tests = tests.clone();
+                        tests.push((pred.clone(), test));
+                        next.push((state, tests));
+                    }
+                }
+                ways = next;
+            }
+            for (mut state, known) in ways {
+                let tests: Option<Vec<Test>> = left.iter().map(|p| self.test(&state, p, &known)).collect();
+                let Some(tests) = tests else { continue };
+                state.rows *= pass;
+                let estimate = Estimate { rows: state.rows, ..Estimate::default() };
+                state.op = Op::Filter { input: Box::new(state.op), tests, estimate };
+                out.push(Partial { state, left: vec![], ..partial.clone() });
+            }
+        }
+        out
+    }
+
+    fn test(&self, state: &State, pred: &Pred, known: &[(Pred, Test)]) -> Option<Test> {
+        let all = |list: &[Pred]| list.iter().map(|p| self.test(state, p, known)).collect::<Option<Vec<_>>>();
+        Some(match pred {
+            Pred::And(list) => Test::And(all(list)?),
+            Pred::Or(list) => Test::Or(all(list)?),
+            Pred::Not(p) => Test::Not(Box::new(self.test(state, p, known)?)),
+            Pred::Compare(a, op, b) => Test::Compare(self.term(state, a)?, *op, self.term(state, b)?),
+            Pred::In(a, list) => {
+                let list: Option<Vec<_>> = list.iter().map(|e| self.term(state, e)).collect();
+                Test::In(self.term(state, a)?, list?)
+            }
+            Pred::InList(a, b) => Test::InList(self.term(state, a)?, self.term(state, b)?),
+            Pred::IsNull(a) => Test::IsNull(self.term(state, a)?),
+            Pred::Exists { .. } => known.iter().find(|(p, _)| p == pred)?.1.clone(),
+        })
+    }
+
+    /// Groups rows by an operator.
+    fn grouped(&mut self, partial: Partial, query: &Query, by: &[Expr], scope: &Scope) -> Vec<Partial> {
+        let aggregates = group_aggregates(query);
+        let mut wanted = Vec::new();
+        by.iter().for_each(|e| atoms::of_expr(e, &mut wanted));
+        aggregates.iter().filter_map(|a| a.arg.as_ref()).for_each(|e| atoms::of_expr(e, &mut wanted));
+        let wanted = self.whole_keys(&wanted);
+        let mut out = Vec::new();
+        for mut state in self.supply(partial.state.clone(), scope, &wanted) {
+            let group: Option<Vec<Term>> = by.iter().map(|e| self.term(&state, e)).collect();
+            let list: Option<Vec<Aggregation>> = aggregates
+                .iter()
+                .map(|a| {
+                    let arg = match &a.arg {
+                        Some(arg) => Some(self.term(&state, arg)?),
+                        None => None,
+                    };
+                    Some(Aggregation { function: a.function, distinct: a.distinct, arg })
+                })
+                .collect();
+            let (Some(group), Some(list)) = (group, list) else { continue };
+            let groups: f64 = by.iter().map(|e| self.stats.cardinality(scope, e)).product();
+            let cost = state.rows * self.target.cost.sort_row;
+            state.cost += cost;
+            state.rows = state.rows.min(groups).max(f64::from(u8::from(by.is_empty())));
+            let column = |i: usize| Term::Column { frame: 0, column: i as u16, path: vec![] };
+            state.known = by.iter().enumerate().map(|(i, e)| (e.clone(), column(i))).collect();
+            let behind = aggregates.iter().enumerate();
+            state.known.extend(
+                behind.map(|(i, a)| (Expr::Aggregate(Box::new(a.clone())), column(by.len() + i))),
+            );
+            state.op = Op::Aggregate {
+                input: Box::new(state.op),
+                group,
+                aggregates: list,
+                always: by.is_empty(),
+                estimate: Estimate { rows: state.rows, cost, ..Estimate::default() },
+            };
+            state.frames = 1;
+            state.nodes = vec![None];
+            out.push(Partial { state, left: vec![], ordered: false, paged: false });
+        }
+        out
+    }
+
+    /// Order, page, limit, and the answer's columns.
+    pub(super) fn finish(
+        &mut self,
+        partial: Partial,
+        query: &Query,
+        scope: &Scope,
+        order: &[(Expr, Direction)],
+        outer: f64,
+    ) -> Vec<PlanOption> {
+        let mut sorted = Vec::new();
+        let unpaged = query.page.is_some() && !partial.paged;
+        if (partial.ordered || order.is_empty()) && !unpaged {
+            sorted.push(partial.state);
+        } else {
+            let mut wanted = Vec::new();
+            order.iter().for_each(|(e, _)| atoms::of_expr(e, &mut wanted));
+            let wanted = self.missing(&partial.state, &wanted);
+            for mut state in self.supply(partial.state.clone(), scope, &wanted) {
+                let by: Option<Vec<_>> =
+                    order.iter().map(|(e, d)| Some((self.term(&state, e)?, *d))).collect();
+                let Some(by) = by else { continue };
+                if !partial.ordered {
+                    let cost = self.target.cost.sort + state.rows * self.target.cost.sort_row;
+                    state.cost += cost;
+                    let estimate = Estimate { rows: state.rows, cost, ..Estimate::default() };
+                    state.op = Op::Sort { input: Box::new(state.op), by: by.clone(), estimate };
+                }
+                if let (true, Some(page)) = (unpaged, &query.page) {
+                    state.op = Op::Page { input: Box::new(state.op), by, page: page.clone() };
+                }
+                sorted.push(state);
+            }
+        }
+        let mut out = Vec::new();
+        for mut state in sorted {
+            if let Some(limit) = &query.limit {
+                let Some(count) = self.term(&state, limit) else { continue };
+                state.rows = state.rows.min(outer * limit_rows(limit));
+                let last = matches!(query.page, Some(Page::Before(_)));
+                state.op = Op::Limit { input: Box::new(state.op), count, last };
+            }
+            let mut wanted = Vec::new();
+            query.select.iter().for_each(|i| atoms::of_expr(&i.expr, &mut wanted));
+            let wanted = self.missing(&state, &wanted);
+            for state in self.supply(state, scope, &wanted) {
+                out.extend(self.output(state, query, scope, order));
+            }
+        }
+        undominated(out)
+    }
+
+    fn output(&self, state: State, query: &Query, scope: &Scope, order: &[(Expr, Direction)]) -> Option<PlanOption> {
+        let output: Option<Vec<Output>> = query
+            .select
+            .iter()
+            .map(|item| {
+                let term = self.term(&state, &item.expr)?;
+                let ty = scope.type_of(self.model, &self.params, &item.expr).0;
+                Some(Output { name: item.name.clone(), term, ty })
+            })
+            .collect();
+        let cursor: Option<Vec<Term>> = order.iter().map(|(e, _)| self.term(&state, e)).collect();
+        Some(PlanOption {
+            plan: Plan { root: state.op, output: output?, cursor: cursor.unwrap_or_default() },
+            cost: state.cost,
+            rows: state.rows,
+            requires: state.requires,
+        })
+    }
+
+    /// The atoms that are not known yet, whole keys as their scalars.
+    fn missing(&self, state: &State, wanted: &[Expr]) -> Vec<Expr> {
+        let unknown: Vec<Expr> = wanted.iter().filter(|a| self.locate(state, a).is_none()).cloned().collect();
+        self.whole_keys(&unknown)
+    }
+
+    /// A whole key is supplied by its scalars.
+    fn whole_keys(&self, wanted: &[Expr]) -> Vec<Expr> {
+        let mut out: Vec<Expr> = Vec::new();
+        for atom in wanted {
+            let parts = match atom {
+                Expr::Path { node, element, steps, leaf: Leaf::Key } if !steps.is_empty() => {
+                    let target = steps.last().map(|&s| self.model.reference(s).target);
+                    target.map_or(vec![], |t| key_leaf_paths(self.model, t, *node, element, steps))
+                }
+                _ => vec![atom.clone()],
+            };
+            for part in parts {
+                if !out.contains(&part) {
+                    out.push(part);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The complete order without the terms that an equality fixes.
+pub(crate) fn free_order(query: &Query) -> Vec<(Expr, Direction)> {
+    let fixed = |e: &Expr| {
+        query.filter.iter().any(|p| match p {
+            Pred::Compare(a, Compare::Eq, b) => a == e && Mentions::of_expr(b).nodes.is_empty(),
+            _ => false,
+        })
+    };
+    query.order.iter().filter(|(e, _)| !fixed(e)).cloned().collect()
+}
+
+/// The distinct aggregates of the group in a query's answer and order.
+pub(super) fn group_aggregates(query: &Query) -> Vec<Aggregate> {
+    fn collect(expr: &Expr, out: &mut Vec<Aggregate>) {
+        match expr {
+            Expr::Aggregate(a) if a.over.is_empty() => {
+                if !out.contains(a) {
+                    out.push((**a).clone());
+                }
+            }
+            Expr::Binary(_, a, b) | Expr::At(a, b) => {
+                collect(a, out);
+                collect(b, out);
+            }
+            Expr::Call(_, args) => args.iter().for_each(|a| collect(a, out)),
+            Expr::Shape { items, .. } => items.iter().for_each(|i| collect(&i.expr, out)),
+            _ => {}
+        }
+    }
+    let mut out = Vec::new();
+    query.select.iter().for_each(|i| collect(&i.expr, &mut out));
+    query.order.iter().for_each(|(e, _)| collect(e, &mut out));
+    out
+}
+
+fn collect_exists(pred: &Pred, out: &mut Vec<Pred>) {
+    match pred {
+        Pred::And(list) | Pred::Or(list) => list.iter().for_each(|p| collect_exists(p, out)),
+        Pred::Not(p) => collect_exists(p, out),
+        Pred::Exists { .. } if !out.contains(pred) => out.push(pred.clone()),
+        _ => {}
+    }
+}
+
+fn limit_rows(limit: &Expr) -> f64 {
+    match limit {
+        Expr::Const(Value::Int(n)) => (*n as f64).max(0.0),
+        _ => LIMIT,
+    }
+}

@@ -1,0 +1,422 @@
+//! Selection: the cheapest set of candidates and columns, as an integer programme.
+//!
+//! Binary: `y` (a candidate is built) and `v` (a column is kept). Everything else follows from
+//! them and is continuous: which plan option a statement takes, which reads a change makes (each
+//! paid once, however many structures need it), where it finds referrers.
+
+use super::change::{Effect, Need, Needs, Reading, finds_referrers};
+use super::options::{PlanOption, Planner};
+use super::shape::{Requirement, ShapeId};
+use crate::view::Kind;
+use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, Variable};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A statement that reads: a question, or the find of an update or delete.
+pub(crate) struct Reader {
+    pub(crate) weight: f64,
+    pub(crate) options: Vec<PlanOption>,
+}
+
+/// A change: its weight and effects, with the needs of its checks.
+pub(crate) struct Writer {
+    pub(crate) weight: f64,
+    pub(crate) effects: Vec<(Effect, Needs)>,
+}
+
+/// What is to be decided.
+pub(crate) struct Programme<'p, 'm> {
+    pub(crate) planner: &'p Planner<'m>,
+    pub(crate) readers: &'p [Reader],
+    pub(crate) writers: &'p [Writer],
+    /// At least one of each set must be kept: homes.
+    pub(crate) homes: Vec<Vec<Requirement>>,
+    /// Candidates that must be built.
+    pub(crate) forced: BTreeSet<ShapeId>,
+}
+
+/// What was decided.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    pub(crate) shapes: BTreeMap<ShapeId, BTreeSet<usize>>,
+    pub(crate) variables: usize,
+    pub(crate) optimal: bool,
+    pub(crate) gap: f64,
+}
+
+impl Selection {
+    pub(crate) fn has(&self, r: &Requirement) -> bool {
+        match (self.shapes.get(&r.shape), r.column) {
+            (Some(columns), Some(c)) => columns.contains(&c),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+}
+
+/// Adds to the cost of each structure and column, so that of equal designs the one with fewer and
+/// earlier ones is chosen.
+const TIE: f64 = 1e-7;
+
+impl Programme<'_, '_> {
+    /// Solves; none if no design meets the constraints.
+    pub(crate) fn solve(&self) -> Option<Selection> {
+        let used = self.used();
+        let mut lp = Problem::new(OptimizationDirection::Minimize);
+        let scale = self.scale();
+        let mut y: BTreeMap<ShapeId, Variable> = BTreeMap::new();
+        let mut v: BTreeMap<(ShapeId, usize), Variable> = BTreeMap::new();
+        for (&shape, columns) in &used {
+            let stored = self.stored_cost(shape, None);
+            let tie = TIE * (1.0 + shape as f64 * 1e-3);
+            let var = lp.add_binary_var(stored * scale + tie);
+            if self.forced.contains(&shape) {
+                lp.add_constraint([(var, 1.0)], ComparisonOp::Ge, 1.0);
+            }
+            y.insert(shape, var);
+            for &column in columns {
+                let stored = self.stored_cost(shape, Some(column));
+                let tie = TIE * 0.1 * (1.0 + column as f64 * 1e-3);
+                let var_column = lp.add_binary_var(stored * scale + tie);
+                lp.add_constraint([(var_column, 1.0), (var, -1.0)], ComparisonOp::Le, 0.0);
+                v.insert((shape, column), var_column);
+            }
+        }
+        let at = |r: &Requirement| match r.column {
+            None => y.get(&r.shape).copied(),
+            Some(c) => v.get(&(r.shape, c)).copied(),
+        };
+        for home in &self.homes {
+            let vars: Vec<(Variable, f64)> = home.iter().filter_map(at).map(|x| (x, 1.0)).collect();
+            lp.add_constraint(vars, ComparisonOp::Ge, 1.0);
+        }
+        for reader in self.readers {
+            let mut any = LinearExpr::empty();
+            for option in &reader.options {
+                let x = lp.add_var(reader.weight * option.cost * scale + TIE * 1e-2, (0.0, 1.0));
+                any.add(x, 1.0);
+                for r in &option.requires {
+                    lp.add_constraint([(x, 1.0), (at(r)?, -1.0)], ComparisonOp::Le, 0.0);
+                }
+            }
+            lp.add_constraint(any, ComparisonOp::Ge, 1.0);
+        }
+        for writer in self.writers {
+            for (effect, checks) in &writer.effects {
+                self.add_effect(&mut lp, writer.weight, scale, effect, checks, &used, &y, &v);
+            }
+        }
+        let structures = self.planner.target.limits.structures as f64;
+        lp.add_constraint(y.values().map(|&x| (x, 1.0)).collect::<Vec<_>>(), ComparisonOp::Le, structures);
+        let solution = lp.solve().ok()?.into_solution().ok()?;
+        let (optimal, gap) = (solution.status() == SolutionStatus::Optimal, solution.gap().unwrap_or(0.0));
+        let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
+        for (&shape, &var) in &y {
+            if solution.var_value(var) > 0.5 {
+                shapes.insert(shape, BTreeSet::new());
+            }
+        }
+        for (&(shape, column), &var) in &v {
+            if solution.var_value(var) > 0.5 {
+                shapes.entry(shape).or_default().insert(column);
+            }
+        }
+        Some(Selection { shapes, variables: y.len() + v.len(), optimal, gap })
+    }
+
+    /// Candidates and columns that anything can use; the others are never worth building.
+    fn used(&self) -> BTreeMap<ShapeId, BTreeSet<usize>> {
+        let mut used: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
+        let required = self.readers.iter().flat_map(|r| &r.options).flat_map(|o| &o.requires);
+        for r in required.chain(self.homes.iter().flatten()) {
+            let columns = used.entry(r.shape).or_default();
+            columns.extend(r.column);
+        }
+        for &shape in &self.forced {
+            used.entry(shape).or_default();
+        }
+        for shape in 0..self.planner.shapes.all.len() {
+            if self.finds_any_need(shape) {
+                used.entry(shape).or_default();
+            }
+        }
+        used
+    }
+
+    /// Whether a change may look for referrers in this candidate.
+    fn finds_any_need(&self, shape: ShapeId) -> bool {
+        let s = self.planner.shapes.get(shape);
+        let ordered = self.planner.target.capabilities.ordered_partitions;
+        s.kind == Kind::Lists
+            && s.over.is_empty()
+            && s.clustering.iter().all(|(e, _)| super::shape::key_paths(self.planner.model, s.anchor).contains(e))
+            && (0..self.planner.model.references.len() as u32)
+                .map(crate::model::ReferenceId)
+                .any(|r| finds_referrers(self.planner.model, s, r, ordered))
+            && !self.writers.is_empty()
+    }
+
+    /// Brings costs to a range that the solver likes.
+    fn scale(&self) -> f64 {
+        let best = self.readers.iter().map(|r| {
+            r.weight * r.options.iter().map(|o| o.cost).fold(f64::INFINITY, f64::min)
+        });
+        let total: f64 = best.filter(|c| c.is_finite()).sum();
+        if total > 0.0 { 100.0 / total } else { 1.0 }
+    }
+
+    fn stored_cost(&self, shape: ShapeId, column: Option<usize>) -> f64 {
+        let s = self.planner.shapes.get(shape);
+        let stats = &self.planner.stats;
+        let scope = crate::view::typing::Scope::new(self.planner.model, s.anchor, &s.over);
+        let bytes: f64 = match column {
+            None => s.key().map(|e| stats.bytes(&scope, e).avg).sum(),
+            Some(c) => s.columns.get(c).map_or(0.0, |e| stats.bytes(&scope, e).avg),
+        };
+        stats.rows(s) * bytes * self.planner.target.cost.stored_byte
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the programme's tables, passed along once")]
+    fn add_effect(
+        &self,
+        lp: &mut Problem,
+        weight: f64,
+        scale: f64,
+        effect: &Effect,
+        checks: &Needs,
+        used: &BTreeMap<ShapeId, BTreeSet<usize>>,
+        y: &BTreeMap<ShapeId, Variable>,
+        v: &BTreeMap<(ShapeId, usize), Variable>,
+    ) {
+        let cost = &self.planner.target.cost;
+        let stats = &self.planner.stats;
+        let weight = weight * scale;
+        let mut reads: BTreeMap<Need, NeedVar> = BTreeMap::new();
+        for (need, &n) in checks {
+            let var = self.need_var(lp, &mut reads, weight, need, n, y);
+            lp.add_constraint([(var, 1.0)], ComparisonOp::Ge, 1.0);
+        }
+        for (&shape, columns) in used {
+            let Some(&built) = y.get(&shape) else { continue };
+            let reading = Reading::new(stats, self.planner.shapes.get(shape));
+            for (route, hit) in reading.hits(stats, effect) {
+                let hitting = hit.columns.iter().filter_map(|&c| v.get(&(shape, c)).copied());
+                let hitting: Vec<Variable> = hitting.collect();
+                if !hit.key && hitting.is_empty() {
+                    continue;
+                }
+                // u: the structure is written along this route.
+                let u = if hit.key {
+                    built
+                } else {
+                    let u = lp.add_var(0.0, (0.0, 1.0));
+                    for kept in hitting {
+                        lp.add_constraint([(u, 1.0), (kept, -1.0)], ComparisonOp::Ge, 0.0);
+                    }
+                    u
+                };
+                let price = weight * (hit.puts * cost.insert + hit.deletes * cost.delete);
+                let w = lp.add_var(price, (0.0, 1.0));
+                lp.add_constraint([(w, 1.0), (u, -1.0)], ComparisonOp::Ge, 0.0);
+                for (need, n) in reading.key_needs(stats, effect, &route, &hit) {
+                    let var = self.need_var(lp, &mut reads, weight, &need, n, y);
+                    lp.add_constraint([(var, 1.0), (u, -1.0)], ComparisonOp::Ge, 0.0);
+                }
+                // A row that is written is evaluated and written as a whole.
+                for &column in columns {
+                    let Some(&kept) = v.get(&(shape, column)) else { continue };
+                    let both = |var| {
+                        if hit.key || hit.columns.contains(&column) {
+                            (vec![(var, 1.0), (kept, -1.0)], 0.0)
+                        } else {
+                            (vec![(var, 1.0), (u, -1.0), (kept, -1.0)], -1.0)
+                        }
+                    };
+                    for (need, n) in reading.column_needs(stats, effect, &route, &hit, column) {
+                        let var = self.need_var(lp, &mut reads, weight, &need, n, y);
+                        let (terms, least) = both(var);
+                        lp.add_constraint(terms, ComparisonOp::Ge, least);
+                    }
+                    let bytes = weight * hit.puts * self.width(shape, column) * cost.write_byte;
+                    if bytes > 0.0 {
+                        let (terms, least) = both(lp.add_var(bytes, (0.0, 1.0)));
+                        lp.add_constraint(terms, ComparisonOp::Ge, least);
+                    }
+                }
+            }
+        }
+    }
+
+    fn width(&self, shape: ShapeId, column: usize) -> f64 {
+        let s = self.planner.shapes.get(shape);
+        let scope = crate::view::typing::Scope::new(self.planner.model, s.anchor, &s.over);
+        s.columns.get(column).map_or(0.0, |e| self.planner.stats.bytes(&scope, e).avg)
+    }
+
+    /// The price of a selection, by definition: what the programme minimises, ties apart.
+    pub(crate) fn price(&self, selection: &Selection) -> f64 {
+        let mut total = 0.0;
+        for (&shape, columns) in &selection.shapes {
+            total += self.stored_cost(shape, None);
+            total += columns.iter().map(|&c| self.stored_cost(shape, Some(c))).sum::<f64>();
+        }
+        for reader in self.readers {
+            total += reader.weight * reader.best(selection).map_or(f64::INFINITY, |o| o.cost);
+        }
+        for writer in self.writers {
+            for (effect, checks) in &writer.effects {
+                let prices = self.effect_prices(selection, effect, checks);
+                total += writer.weight * (prices.reads.values().sum::<f64>() + prices.writes.values().map(|w| w.cost).sum::<f64>());
+            }
+        }
+        total
+    }
+
+    /// What one effect reads and writes under a selection.
+    pub(crate) fn effect_prices(&self, selection: &Selection, effect: &Effect, checks: &Needs) -> EffectPrices {
+        let cost = &self.planner.target.cost;
+        let stats = &self.planner.stats;
+        let mut needs = checks.clone();
+        let mut need = |need: Need, n: f64| {
+            let known = needs.entry(need).or_insert(0.0);
+            *known = known.max(n);
+        };
+        let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
+        for (&shape, columns) in &selection.shapes {
+            let reading = Reading::new(stats, self.planner.shapes.get(shape));
+            for (route, hit) in reading.hits(stats, effect) {
+                if !hit.key && hit.columns.is_disjoint(columns) {
+                    continue;
+                }
+                let write = writes.entry(shape).or_default();
+                write.puts += hit.puts;
+                write.deletes += hit.deletes;
+                write.rows_max += hit.rows_max;
+                write.cost += hit.puts * cost.insert + hit.deletes * cost.delete;
+                for (n, count) in reading.key_needs(stats, effect, &route, &hit) {
+                    need(n, count);
+                }
+                for &column in columns {
+                    for (n, count) in reading.column_needs(stats, effect, &route, &hit, column) {
+                        need(n, count);
+                    }
+                    write.cost += hit.puts * self.width(shape, column) * cost.write_byte;
+                }
+            }
+        }
+        let reads = needs.into_iter().map(|(need, n)| {
+            let price = self.need_price(selection, &need, n);
+            (need, price)
+        });
+        EffectPrices { reads: reads.collect(), writes }
+    }
+
+    fn need_price(&self, selection: &Selection, need: &Need, n: f64) -> f64 {
+        match need {
+            Need::Values(_, entity) => self.planner.values_cost(*entity, n),
+            Need::Unique(_) => self.planner.read_cost(n, n, 16.0),
+            Need::Referrers(_, reference) => {
+                let ordered = self.planner.target.capabilities.ordered_partitions;
+                let found = selection.shapes.keys().any(|&shape| {
+                    finds_referrers(self.planner.model, self.planner.shapes.get(shape), *reference, ordered)
+                });
+                if found {
+                    self.planner.referrers_cost(*reference, n)
+                } else {
+                    self.planner.referrers_scan_cost(*reference, n)
+                }
+            }
+        }
+    }
+
+    /// The variable of a read, made at its first mention with its largest count.
+    fn need_var(
+        &self,
+        lp: &mut Problem,
+        reads: &mut BTreeMap<Need, NeedVar>,
+        weight: f64,
+        need: &Need,
+        n: f64,
+        y: &BTreeMap<ShapeId, Variable>,
+    ) -> Variable {
+        if let Some(known) = reads.get(need) {
+            if known.count >= n {
+                return known.variable;
+            }
+        }
+        let variable = match need {
+            Need::Values(_, entity) => {
+                lp.add_var(weight * self.planner.values_cost(*entity, n), (0.0, 1.0))
+            }
+            Need::Unique(_) => lp.add_var(weight * self.planner.read_cost(n, n, 16.0), (0.0, 1.0)),
+            Need::Referrers(_, reference) => {
+                let variable = lp.add_var(0.0, (0.0, 1.0));
+                let mut ways = LinearExpr::empty();
+                ways.add(variable, -1.0);
+                let scan = lp.add_var(weight * self.planner.referrers_scan_cost(*reference, n), (0.0, 1.0));
+                ways.add(scan, 1.0);
+                let ordered = self.planner.target.capabilities.ordered_partitions;
+                for (&shape, &built) in y {
+                    let s = self.planner.shapes.get(shape);
+                    if finds_referrers(self.planner.model, s, *reference, ordered) {
+                        let way = lp.add_var(weight * self.planner.referrers_cost(*reference, n), (0.0, 1.0));
+                        lp.add_constraint([(way, 1.0), (built, -1.0)], ComparisonOp::Le, 0.0);
+                        ways.add(way, 1.0);
+                    }
+                }
+                lp.add_constraint(ways, ComparisonOp::Ge, 0.0);
+                variable
+            }
+        };
+        reads.insert(need.clone(), NeedVar { variable, count: n });
+        variable
+    }
+}
+
+impl Reader {
+    /// The cheapest option that a selection allows.
+    pub(crate) fn best(&self, selection: &Selection) -> Option<&PlanOption> {
+        let allowed = self.options.iter().filter(|o| o.requires.iter().all(|r| selection.has(r)));
+        allowed.min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+}
+
+/// What an effect costs: reads by need, writes by structure.
+pub(crate) struct EffectPrices {
+    pub(crate) reads: BTreeMap<Need, f64>,
+    pub(crate) writes: BTreeMap<ShapeId, Write>,
+}
+
+/// Rows that an effect writes to one structure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Write {
+    pub(crate) puts: f64,
+    pub(crate) deletes: f64,
+    pub(crate) rows_max: f64,
+    pub(crate) cost: f64,
+}
+
+struct NeedVar {
+    variable: Variable,
+    count: f64,
+}
+
+impl Planner<'_> {
+    /// Reading instances by their keys.
+    pub(crate) fn values_cost(&self, entity: crate::model::EntityId, n: f64) -> f64 {
+        let c = &self.target.cost;
+        let width: f64 = {
+            let root = self.model.root(entity);
+            root.fields.len() as f64 * 8.0
+        };
+        c.index + n * (c.partition + c.row + width * c.byte)
+    }
+    /// Reading referrers through a structure that starts with the reference.
+    pub(crate) fn referrers_cost(&self, reference: crate::model::ReferenceId, n: f64) -> f64 {
+        self.read_cost(n, n * self.stats.referrers(reference).avg, 16.0)
+    }
+    /// Reading referrers by reading everything.
+    pub(crate) fn referrers_scan_cost(&self, reference: crate::model::ReferenceId, n: f64) -> f64 {
+        let all = self.stats.count(self.model.reference(reference).entity);
+        self.read_cost(n, n * all, 16.0)
+    }
+}

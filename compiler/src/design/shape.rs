@@ -1,0 +1,164 @@
+//! Shapes: candidate structures whose columns are still open.
+
+use crate::model::{Direction, EntityId, Expr, Leaf, Model, Pred, ReferenceId, Unfold};
+use crate::view::{Kind, Structure};
+
+/// A candidate, by position in the table.
+pub(crate) type ShapeId = usize;
+
+/// A candidate structure: what it is over and its key are fixed; which of its columns are kept is
+/// what the selection decides.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// The structure with every column that some plan can use.
+    pub(crate) structure: Structure,
+    /// Its key is the anchor's own key (and functions of it), with no filter and nothing unfolded:
+    /// it can be the home of the anchor's facts and is read by an instance's key.
+    pub(crate) identity: bool,
+}
+
+/// The table of candidates. Equal shapes are one entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shapes {
+    pub(crate) all: Vec<Shape>,
+}
+
+/// A column of a candidate that a plan needs; none: the candidate itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Requirement {
+    pub(crate) shape: ShapeId,
+    /// Position in the structure's columns.
+    pub(crate) column: Option<usize>,
+}
+
+impl Shapes {
+    /// The shape with this skeleton, new or known.
+    pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
+        let same = |s: &Shape| {
+            let t = &s.structure;
+            t.anchor == skeleton.anchor
+                && t.over == skeleton.over
+                && t.filter == skeleton.filter
+                && t.partition == skeleton.partition
+                && t.clustering == skeleton.clustering
+                && t.kind == skeleton.kind
+        };
+        if let Some(known) = self.all.iter().position(same) {
+            return known;
+        }
+        let identity = is_identity(model, &skeleton);
+        self.all.push(Shape { structure: skeleton, identity });
+        self.all.len() - 1
+    }
+
+    /// Where the shape keeps an expression: the position in key parts and columns. A column is
+    /// added where there is none yet; none where the shape cannot keep it.
+    pub(crate) fn column(&mut self, shape: ShapeId, expr: &Expr) -> Option<(usize, Requirement)> {
+        let structure = &mut self.all.get_mut(shape)?.structure;
+        if let Some(part) = structure.key().position(|e| e == expr) {
+            return Some((part, Requirement { shape, column: None }));
+        }
+        let known = structure.columns.iter().position(|e| e == expr);
+        let column = known.unwrap_or_else(|| {
+            structure.columns.push(expr.clone());
+            structure.columns.len() - 1
+        });
+        Some((structure.key_len() + column, Requirement { shape, column: Some(column) }))
+    }
+
+    pub(crate) fn get(&self, shape: ShapeId) -> &Structure {
+        #[expect(clippy::indexing_slicing, reason = "ids come from `intern`")]
+        &self.all[shape].structure
+    }
+}
+
+/// The leaves of an entity's key as paths from a node.
+pub(crate) fn key_paths(model: &Model, entity: EntityId) -> Vec<Expr> {
+    let leaves = model.key_leaves(entity).into_iter();
+    leaves
+        .map(|leaf| Expr::Path {
+            node: 0,
+            element: vec![],
+            steps: leaf.steps,
+            leaf: Leaf::Attribute(leaf.attribute, vec![]),
+        })
+        .collect()
+}
+
+/// The leaves of the key of a reference's target, as paths from the referring instance.
+pub(crate) fn reference_paths(model: &Model, reference: ReferenceId) -> Vec<Expr> {
+    let leaves = model.key_leaves(model.reference(reference).target).into_iter();
+    leaves
+        .map(|leaf| {
+            let mut steps = vec![reference];
+            steps.extend(leaf.steps);
+            let leaf = Leaf::Attribute(leaf.attribute, vec![]);
+            Expr::Path { node: 0, element: vec![], steps, leaf }
+        })
+        .collect()
+}
+
+/// Whether an expression is a function of constants and of one key leaf.
+fn of_key(expr: &Expr, leaves: &[Expr]) -> bool {
+    match expr {
+        Expr::Const(_) => true,
+        Expr::Call(_, args) => args.iter().all(|a| of_key(a, leaves)),
+        path => leaves.contains(path),
+    }
+}
+
+/// Whether the structure is keyed by its anchor's own key.
+pub(crate) fn is_identity(model: &Model, s: &Structure) -> bool {
+    let leaves = key_paths(model, s.anchor);
+    s.kind == Kind::Lists
+        && s.over.is_empty()
+        && s.filter.is_empty()
+        && s.key().all(|e| of_key(e, &leaves))
+        && leaves.iter().all(|leaf| s.key().any(|e| e == leaf))
+}
+
+/// A skeleton: key parts without columns. The key is completed so that it determines the binding,
+/// or, where it is to be a group, left as it is.
+pub(crate) fn skeleton(
+    model: &Model,
+    anchor: EntityId,
+    over: &[Unfold],
+    filter: &[Pred],
+    partition: Vec<Expr>,
+    clustering: Vec<(Expr, Direction)>,
+    kind: Kind,
+) -> Structure {
+    let mut s = Structure {
+        name: String::new(),
+        anchor: model.entity(anchor).root,
+        over: over.to_vec(),
+        filter: filter.to_vec(),
+        partition: dedup(partition),
+        clustering: vec![],
+        kind,
+        columns: vec![],
+    };
+    for (expr, direction) in clustering {
+        if !s.key().any(|e| *e == expr) {
+            s.clustering.push((expr, direction));
+        }
+    }
+    if kind == Kind::Lists {
+        for leaf in key_paths(model, anchor) {
+            if !s.key().any(|e| *e == leaf) {
+                s.clustering.push((leaf, Direction::Asc));
+            }
+        }
+    }
+    s
+}
+
+fn dedup(parts: Vec<Expr>) -> Vec<Expr> {
+    let mut out: Vec<Expr> = Vec::new();
+    for part in parts {
+        if !out.contains(&part) {
+            out.push(part);
+        }
+    }
+    out
+}
