@@ -4,6 +4,10 @@
 //! that the same operators run over an engine in process and over a cluster, without async in
 //! either.
 
+mod write_set;
+
+pub use write_set::{Phase, Write, WriteSet};
+
 use querent_compiler::design::StructureId;
 use std::ops::Deref;
 
@@ -16,6 +20,12 @@ impl<T: Deref<Target = [u8]> + Clone> Buf for T {}
 pub struct Batch<B> {
     /// Rows.
     pub rows: Vec<(B, B)>,
+}
+
+impl<B> Default for Batch<B> {
+    fn default() -> Self {
+        Batch { rows: Vec::new() }
+    }
 }
 
 /// What a fill gave.
@@ -73,31 +83,6 @@ pub trait Reader {
     /// Opens a read. Queues it where the store is remote; never blocks.
     fn open(&self, read: &Read) -> Result<Self::S, StoreError>;
 }
-
-/// The phases of a write plan, in order. An engine with transactions applies all at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// Claims of uniqueness and sequences, and the intent.
-    Guard,
-    /// Homes.
-    Homes,
-    /// Structures that opposite changes walk.
-    Paths,
-    /// All other copies.
-    Copies,
-    /// The intent is closed.
-    Close,
-}
-
-/// Puts and deletes, by structure and key: one entry per key, the last one wins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WriteSet {
-    /// (structure, key) to the new row, or none for a delete.
-    pub writes: std::collections::BTreeMap<(StructureId, Vec<u8>), (Option<Vec<u8>>, PhaseOrder)>,
-}
-
-/// A phase as the write set keeps it.
-pub type PhaseOrder = u8;
 
 /// What may go wrong in a store.
 #[derive(Debug, thiserror::Error)]
