@@ -3,5 +3,7 @@
 pub mod key;
 pub mod layout;
 pub mod row;
+#[cfg(test)]
+mod samples;
 pub mod store;
 pub mod value_ref;

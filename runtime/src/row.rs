@@ -369,3 +369,45 @@ impl<'a> Nested<'a> {
         Ok(entries)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::nested;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nested_values_come_back(value in nested()) {
+            let mut bytes = Vec::new();
+            encode_tagged(&value, &mut bytes);
+            prop_assert_eq!(decode_tagged(&bytes).unwrap().into_value(), value);
+            for cut in 0..bytes.len() {
+                prop_assert!(decode_tagged(&bytes[..cut]).is_err());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(prop_oneof![0_u8..24, any::<u8>()], 0..60)) {
+            let _ = decode_tagged(&bytes);
+            let _ = decode_values(&bytes);
+            let _ = decode_decimal(&bytes);
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let deep = [LIST, 1].repeat(100_000);
+        assert_eq!(
+            decode_tagged(&deep),
+            Err(RowError::Value("it nests too deep"))
+        );
+    }
+
+    #[test]
+    fn a_count_beyond_the_bytes_asks_for_no_memory() {
+        let bytes = [LIST, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        let expected = RowError::Value("a collection longer than its bytes");
+        assert_eq!(decode_tagged(&bytes), Err(expected));
+    }
+}

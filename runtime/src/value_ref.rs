@@ -198,3 +198,25 @@ impl PartialOrd<Value> for ValueRef<'_> {
         Some(self.cmp_value(other))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::nested;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn compares_as_values_do(a in nested(), b in nested()) {
+            let expected = a.cmp(&b);
+            let (x, y) = (ValueRef::of(&a), ValueRef::of(&b));
+            prop_assert_eq!(x.cmp(&y), expected);
+            prop_assert_eq!(x.cmp_value(&b), expected);
+            prop_assert_eq!(ValueRef::Owned(a.clone()).cmp(&y), expected);
+            prop_assert_eq!(x.cmp(&ValueRef::Owned(b.clone())), expected);
+            prop_assert_eq!(ValueRef::Owned(a.clone()).cmp(&ValueRef::Owned(b)), expected);
+            prop_assert_eq!(x.to_value(), a.clone());
+            prop_assert_eq!(ValueRef::from(a.clone()).into_value(), a);
+        }
+    }
+}

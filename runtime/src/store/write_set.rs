@@ -1,5 +1,6 @@
 //! What a change writes, complete before its first put.
 
+use super::{MAX_KEY, StoreError};
 use querent_compiler::design::StructureId;
 use std::collections::BTreeMap;
 
@@ -88,6 +89,20 @@ impl WriteSet {
         self.iter().filter(move |write| write.phase == phase)
     }
 
+    /// Whether a store of so many structures can hold all writes: asked before the first is put.
+    pub(crate) fn check(&self, structures: usize) -> Result<(), StoreError> {
+        for &(structure, ref key) in self.writes.keys() {
+            if usize::from(structure) >= structures {
+                return Err(StoreError::NoStructure {
+                    structure,
+                    structures,
+                });
+            }
+            check_key(structure, key)?;
+        }
+        Ok(())
+    }
+
     /// How many writes.
     pub fn len(&self) -> usize {
         self.writes.len()
@@ -97,6 +112,18 @@ impl WriteSet {
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
+}
+
+/// Whether the engines can hold the key.
+pub(crate) fn check_key(structure: StructureId, key: &[u8]) -> Result<(), StoreError> {
+    if key.is_empty() || key.len() > MAX_KEY {
+        return Err(StoreError::KeyLength {
+            structure,
+            length: key.len(),
+            max: MAX_KEY,
+        });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
