@@ -4,6 +4,7 @@
 //! `syntax` (text to tree), `resolve` (tree to [`model`]), [`design`] (model to design),
 //! with [`view`] as the one meaning of structures and questions that all of them share.
 
+pub mod codec;
 pub mod design;
 pub mod diagnostic;
 pub mod model;
