@@ -234,12 +234,11 @@ fn add(
             ..error
         });
     };
-    match place {
-        Some(inner) => add(model, &part.ty, inner, rest, column, name),
-        None => {
-            *place = Some(start(model, &part.ty, rest, column, name)?);
-            Ok(())
-        }
+    if let Some(inner) = place {
+        add(model, &part.ty, inner, rest, column, name)
+    } else {
+        *place = Some(start(model, &part.ty, rest, column, name)?);
+        Ok(())
     }
 }
 

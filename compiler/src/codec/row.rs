@@ -74,13 +74,14 @@ pub(super) fn fill_row<'m>(
     }
     for (&field, value) in root.fields.iter().zip(&row) {
         let missing = value.is_null() && declared_for(model, concrete, field);
-        if missing && is_required(model, root, &row, field) {
-            if let Some(slot) = slot_of(model, field) {
-                let expected = scalar::describe(model, &slot.ty);
-                return Err(CodecError::new("nothing", expected)
-                    .at(slot.name)
-                    .help(format!("{} must have a value", slot.name)));
-            }
+        if missing
+            && is_required(model, root, &row, field)
+            && let Some(slot) = slot_of(model, field)
+        {
+            let expected = scalar::describe(model, &slot.ty);
+            return Err(CodecError::new("nothing", expected)
+                .at(slot.name)
+                .help(format!("{} must have a value", slot.name)));
         }
     }
     Ok(row)
@@ -150,16 +151,15 @@ pub(super) fn subtype_named(
         .iter()
         .map(|&e| model.entity(e).name.as_str())
         .collect();
-    match members
+    if let Some((&found, _)) = members
         .iter()
         .zip(&names)
         .find(|(_, known)| **known == name)
     {
-        Some((&found, _)) => Ok(found),
-        None => {
-            let of = format!("{} or a type below it", model.entity(entity).name);
-            Err(CodecError::unknown_name("the entity", name, &of, &names).at(TYPE))
-        }
+        Ok(found)
+    } else {
+        let of = format!("{} or a type below it", model.entity(entity).name);
+        Err(CodecError::unknown_name("the entity", name, &of, &names).at(TYPE))
     }
 }
 

@@ -272,16 +272,15 @@ fn member<'m>(
     names: impl Iterator<Item = &'m str>,
 ) -> Result<Value, CodecError> {
     let names: Vec<&str> = names.collect();
-    match names.iter().position(|&name| name == text) {
-        Some(at) => Ok(Value::Enum(at as u16)),
-        None => {
-            let error = CodecError::unknown_name("", text, of, &names);
-            Err(CodecError {
-                found: quote(text),
-                expected: format!("a member of {of}"),
-                ..error
-            })
-        }
+    if let Some(at) = names.iter().position(|&name| name == text) {
+        Ok(Value::Enum(at as u16))
+    } else {
+        let error = CodecError::unknown_name("", text, of, &names);
+        Err(CodecError {
+            found: quote(text),
+            expected: format!("a member of {of}"),
+            ..error
+        })
     }
 }
 

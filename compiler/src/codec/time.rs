@@ -121,7 +121,7 @@ fn read_date(text: &str) -> Option<(i64, &str)> {
     };
     let width = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     // Nine digits hold every year of a timestamp, and keep the arithmetic far from overflow.
-    if width < 4 || width > 9 || (!signed && width != 4) {
+    if !(4..=9).contains(&width) || (!signed && width != 4) {
         return None;
     }
     let (year, rest) = read_number(unsigned, width)?;
