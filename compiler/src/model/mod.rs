@@ -231,7 +231,10 @@ pub struct KeyLeaf {
     pub attribute: AttributeId,
 }
 
-#[expect(clippy::indexing_slicing, reason = "ids are made together with the tables they index")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "ids are made together with the tables they index"
+)]
 impl Model {
     /// The entity of an id.
     pub fn entity(&self, id: EntityId) -> &Entity {
@@ -255,11 +258,16 @@ impl Model {
     }
     /// An entity by name.
     pub fn entity_named(&self, name: &str) -> Option<EntityId> {
-        self.entities.iter().position(|e| e.name == name).map(|i| EntityId(i as u32))
+        self.entities
+            .iter()
+            .position(|e| e.name == name)
+            .map(|i| EntityId(i as u32))
     }
     /// All ids of entities that have rows of their own: roots and links.
     pub fn roots(&self) -> impl Iterator<Item = EntityId> + '_ {
-        (0..self.entities.len() as u32).map(EntityId).filter(|&e| self.entity(e).root == e)
+        (0..self.entities.len() as u32)
+            .map(EntityId)
+            .filter(|&e| self.entity(e).root == e)
     }
     /// The concrete types that a row of the root may have, the root itself first.
     /// [`Field::Type`] holds a position in this list.
@@ -278,12 +286,18 @@ impl Model {
         let mut leaves = Vec::new();
         for &slot in &root.key {
             match root.fields[slot] {
-                Field::Attribute(attribute) => leaves.push(KeyLeaf { steps: vec![], attribute }),
+                Field::Attribute(attribute) => leaves.push(KeyLeaf {
+                    steps: vec![],
+                    attribute,
+                }),
                 Field::Reference(r) => {
                     for leaf in self.key_leaves(self.reference(r).target) {
                         let mut steps = vec![r];
                         steps.extend(leaf.steps);
-                        leaves.push(KeyLeaf { steps, attribute: leaf.attribute });
+                        leaves.push(KeyLeaf {
+                            steps,
+                            attribute: leaf.attribute,
+                        });
                     }
                 }
                 Field::Type => {}

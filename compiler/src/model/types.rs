@@ -62,7 +62,10 @@ pub enum Type {
 impl Type {
     /// True for types whose values are not collections or records, which alone may enter keys.
     pub fn is_scalar(&self) -> bool {
-        !matches!(self, Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Record(_))
+        !matches!(
+            self,
+            Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Record(_)
+        )
     }
     /// The element type of a collection (the value type of a map).
     pub fn element(&self) -> Option<&Type> {

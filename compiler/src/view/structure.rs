@@ -44,7 +44,9 @@ impl Structure {
     }
     /// Partition parts, then clustering parts.
     pub fn key(&self) -> impl Iterator<Item = &Expr> {
-        self.partition.iter().chain(self.clustering.iter().map(|(e, _)| e))
+        self.partition
+            .iter()
+            .chain(self.clustering.iter().map(|(e, _)| e))
     }
     /// How many key parts there are.
     pub fn key_len(&self) -> usize {

@@ -1,0 +1,68 @@
+//! Arguments that several commands share.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// `key=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Pair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The first sign divides: a value may contain others.
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok(Self {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            }),
+            _ => Err(format!("found `{text}`, expected key=value")),
+        }
+    }
+}
+
+/// `ENTITY=FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntityFile {
+    pub(crate) entity: String,
+    pub(crate) file: PathBuf,
+}
+
+impl FromStr for EntityFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((entity, file)) if !entity.is_empty() && !file.is_empty() => Ok(Self {
+                entity: entity.to_owned(),
+                file: file.into(),
+            }),
+            _ => Err(format!(
+                "found `{text}`, expected ENTITY=FILE, such as User=users.csv"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sign_divides() {
+        let pair: Pair = "url=https://a/?b=c".parse().unwrap();
+        assert_eq!(
+            (pair.key.as_str(), pair.value.as_str()),
+            ("url", "https://a/?b=c")
+        );
+        assert_eq!("k=".parse::<Pair>().unwrap().value, "");
+        assert!("=v".parse::<Pair>().is_err());
+        assert!("v".parse::<Pair>().is_err());
+        let file: EntityFile = "User.follows=f.csv".parse().unwrap();
+        assert_eq!(file.entity, "User.follows");
+    }
+}

@@ -1,0 +1,67 @@
+//! Where output goes, and what may be done there.
+
+use clap::ValueEnum;
+use std::io::{BufWriter, IsTerminal, Stdout, Write};
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Standard output, buffered, with what is known of it.
+pub(crate) struct Terminal {
+    /// Standard output; flushed by `main`.
+    pub(crate) out: BufWriter<Stdout>,
+    /// Whether standard output takes colours.
+    pub(crate) colour: bool,
+    /// Columns of the terminal; none where standard output is not one.
+    pub(crate) width: Option<usize>,
+    colour_err: bool,
+}
+
+impl Terminal {
+    pub(crate) fn new(color: Color) -> Self {
+        let allowed = |is_terminal: bool| match color {
+            Color::Always => true,
+            Color::Never => false,
+            // As no-color.org has it: set and not empty.
+            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        };
+        let stdout = std::io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let width = terminal_size::terminal_size().map(|(w, _)| usize::from(w.0));
+        Self {
+            colour: allowed(is_terminal),
+            colour_err: allowed(std::io::stderr().is_terminal()),
+            width: width.filter(|_| is_terminal),
+            out: BufWriter::new(stdout),
+        }
+    }
+
+    /// Text in an ANSI style (`1;31` is bold red) for standard error.
+    pub(crate) fn paint_err(&self, style: &str, text: &str) -> String {
+        paint(self.colour_err, style, text)
+    }
+
+    /// A remark beside the output: progress, counts, warnings.
+    pub(crate) fn remark(&mut self, text: &str) -> std::io::Result<()> {
+        // In the order in which it was said, where both go to one terminal.
+        self.out.flush()?;
+        writeln!(std::io::stderr(), "{text}")
+    }
+}
+
+/// Text in an ANSI style, where colours are on.
+pub(crate) fn paint(on: bool, style: &str, text: &str) -> String {
+    if on {
+        format!("\u{1b}[{style}m{text}\u{1b}[0m")
+    } else {
+        text.to_owned()
+    }
+}

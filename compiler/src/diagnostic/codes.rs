@@ -1,0 +1,143 @@
+//! The one table of diagnostic codes. A code never changes its meaning and is never used again.
+
+use super::Severity;
+
+/// A stable code with its title and explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// `E001`, `W001`, …
+    pub id: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    /// What it means and what to do.
+    pub explanation: &'static str,
+}
+
+impl Code {
+    /// Errors start with `E`, warnings with `W`.
+    pub fn severity(&self) -> Severity {
+        if self.id.starts_with('W') {
+            Severity::Warning
+        } else {
+            Severity::Error
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($name:ident $id:literal $title:literal $explanation:literal)*) => {
+        $(#[doc = $title] pub const $name: Code = Code { id: $id, title: $title, explanation: $explanation };)*
+        /// All codes, in order.
+        pub const ALL: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    // The text.
+    SYNTAX "E001" "syntax error"
+        "The text does not follow the grammar at this place. The message says what was found and what was expected."
+    DEPTH "E002" "nested too deeply"
+        "Expressions, types and shapes may be nested up to a fixed depth, so that no text can exhaust the machine."
+    CHARACTER "E003" "character without a meaning"
+        "A character that is no part of the language, or a quoted text without its closing quote."
+    NUMBER "E004" "malformed number or unit"
+        "A number has a unit that is not known where it stands, or a value that makes no sense there. Counts take k, M, B, T; sizes also KB, MB, GB; durations ms, s, min, h, d; rates /s, /min, /h, /day."
+
+    // Names.
+    DUPLICATE "E010" "name declared twice"
+        "Two declarations of one kind, two fields of one entity (or of its supertypes and subtypes), or two members of one enumeration share a name."
+    UNKNOWN_ENTITY "E011" "unknown entity"
+        "No entity of that name is declared in the model."
+    UNKNOWN_TYPE "E012" "unknown type"
+        "A type is one of the built-in types or an enumeration of the model."
+    UNKNOWN_NAME "E013" "unknown name"
+        "The name is no attribute, relationship or way back of the entity (or record) where the path stands."
+    UNKNOWN_MEMBER "E014" "unknown member"
+        "The name is no member of the enumeration that it is compared with."
+    UNKNOWN_FUNCTION "E015" "unknown function"
+        "The function does not exist, or takes a different number of arguments."
+    UNKNOWN_LINK "E016" "not a many-to-many relationship"
+        "connect and disconnect take a relationship declared with `->>`, written Entity.name as declared. A `->` is set by update."
+
+    // Entities.
+    KEY_MISSING "E020" "entity without a key"
+        "Every entity needs at least one field marked `key`. A subtype has the key of its supertype."
+    KEY_PART "E021" "field cannot be part of a key"
+        "A key part is a scalar that is never null: not a collection, a record, `any` or optional; and a subtype adds none."
+    KEY_CYCLE "E022" "key refers to itself"
+        "A key that contains a reference whose target's key leads back to the same entity has no end."
+    UNIQUE "E023" "`unique` does not apply"
+        "Only an attribute of a scalar type can be unique."
+    SEQUENCE "E024" "`sequence` does not apply"
+        "A sequence is an int or bigint attribute; `per` names a required reference of the same entity."
+    CLEAR "E025" "`on delete clear` does not apply"
+        "A reference can be cleared only where it may be absent: it must be optional and no part of a key."
+    SIZE "E026" "sizes contradict each other"
+        "An average is above its maximum, or a count, size or fan-out is zero or negative where that is impossible."
+    INHERITANCE "E027" "impossible inheritance"
+        "An entity cannot be its own supertype, directly or through others."
+    TYPE_FORM "E028" "malformed type"
+        "A list or set takes one type, a map two; keys of maps and elements of sets are scalars; a record has fields; other types take no type arguments."
+    FIELD_FORM "E029" "modifier does not apply"
+        "A modifier was written on a field that cannot carry it: a key inside a record, attributes of attributes, a size before the way back of a `->`, …"
+
+    // Rates.
+    RATE_MISSING "E030" "no rate"
+        "Every question and change has a rate (`10/s`), a weight (`4.5`), or one number per mix (`browsing 4, bidding 7`): the best design depends on them."
+    RATE_MIXED "E031" "rates and weights mixed"
+        "A number with a unit is a rate, one without is a weight. A model uses one or the other throughout."
+    MIXES "E032" "mixes inconsistent"
+        "Either all questions and changes name their mixes or none does; and each names a mix once."
+
+    // Expressions.
+    INCOMPATIBLE "E040" "types do not fit"
+        "The two sides of a comparison, or a value and the place it is put, have types that cannot be compared."
+    CONSTANT "E041" "malformed constant"
+        "The constant is no value of the type that it meets, such as a text that is no timestamp."
+    UNORDERABLE "E042" "type has no order"
+        "Collections, records, points and `any` cannot be ordered or compared with <, <=, >, >=."
+    ARITHMETIC "E043" "arithmetic on something that is not a number"
+        "+, -, *, / take int, bigint, float and decimal; float and decimal do not mix."
+    AGGREGATE "E044" "aggregate misused"
+        "sum and avg take numbers, min and max what has an order; an aggregate cannot stand inside another, nor one over the group in `where`."
+    NOT_GROUPED "E045" "value is not part of the group"
+        "In a grouped question every selected or ordered value is an expression of `group by` or an aggregate."
+    ITEM_CLASH "E046" "two items of one name"
+        "Two selected items have the same name. Give one of them another with `as`."
+    PARAMETER_CLASH "E047" "parameter of two types"
+        "A parameter is used in two places that need different types."
+    PARAMETER_UNKNOWN "E048" "type of a parameter cannot be told"
+        "A parameter gets its type from what it meets. This one meets nothing that has a type."
+    CURSOR "E049" "cursor without an order"
+        "`after` and `before` page through an order: the question needs an `order by`."
+    TO_MANY "E050" "to-one and to-many confused"
+        "The place needs a path to one where a path to many was written, or the reverse."
+    NOT_A_CONDITION "E051" "condition and value confused"
+        "A condition stands where a value is needed, or a value where a condition is needed."
+    LIMIT "E052" "malformed limit"
+        "A limit is a whole number, 0 or more, or a parameter."
+
+    // Changes.
+    KEY_UPDATE "E060" "update of a key"
+        "Keys do not change: a changed key is a delete and an insert, in one change."
+    VALUES "E061" "values missing"
+        "A list of values must name every field that is neither optional nor a sequence."
+    ASSIGNMENT "E062" "cannot be assigned"
+        "What is set must be a field of the entity itself, given once, and not numbered by the database."
+    FOR_EACH "E063" "`for each` misused"
+        "`for each` takes a list parameter and gives each element a name that is not used otherwise."
+
+    // Later versions.
+    LATER "E090" "not yet supported"
+        "The form is part of the language and understood, but this version cannot design for it yet."
+
+    // Warnings.
+    MAX_MISSING "W001" "no `max`"
+        "How many there are at most decides the design. Without `max`, 100 times the average is assumed."
+    COUNT_MISSING "W002" "entity without a count"
+        "Volumes decide the design. Without a count, 1000 instances are assumed."
+    EXPIRY_IGNORED "W003" "expiry of a single insert is ignored"
+        "Only `expires after` on the entity is kept in this version."
+    SUBTYPE_COUNT "W004" "more subtypes than instances"
+        "The counts of the subtypes add up to more than the count of their supertype, which includes them."
+}

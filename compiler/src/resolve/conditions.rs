@@ -1,0 +1,296 @@
+//! Conditions. A to-many path means "exists", each mention on its own.
+
+use super::context::Context;
+use super::params::LIST_SIZE;
+use super::scope::{Aggregates, Place, Scope};
+use super::{renumber, typing};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::model::{Compare, Expr, Leaf, Pred, Type};
+use crate::syntax::Span;
+use crate::syntax::ast::{self, ExprKind};
+use crate::value::Value;
+
+impl Context<'_> {
+    /// The parts of a condition that must all hold.
+    pub(super) fn conjunction(
+        &mut self,
+        scope: &Scope,
+        condition: Option<&ast::Expr>,
+    ) -> Option<Vec<Pred>> {
+        let Some(condition) = condition else {
+            return Some(Vec::new());
+        };
+        Some(match self.condition(scope, condition)? {
+            Pred::And(parts) => parts,
+            single => vec![single],
+        })
+    }
+
+    pub(super) fn condition(&mut self, scope: &Scope, expr: &ast::Expr) -> Option<Pred> {
+        match &expr.kind {
+            ExprKind::And(parts) => {
+                let mut all = Vec::new();
+                for part in self.conditions(scope, parts)? {
+                    match part {
+                        Pred::And(inner) => all.extend(inner),
+                        single => all.push(single),
+                    }
+                }
+                Some(Pred::And(all))
+            }
+            ExprKind::Or(parts) => self.conditions(scope, parts).map(Pred::Or),
+            ExprKind::Not(inner) => Some(Pred::Not(Box::new(self.condition(scope, inner)?))),
+            ExprKind::Compare(left, operator, right) => self.exists(scope, |this, inner| {
+                let (left_typed, right_typed) = this.sides(inner, left, right)?;
+                let span = left.span.to(right.span);
+                this.compare(left_typed, compare_operator(*operator), right_typed, span)
+            }),
+            ExprKind::Between(value, low, high) => {
+                self.exists(scope, |this, inner| this.between(inner, value, low, high))
+            }
+            ExprKind::In(value, list) => {
+                self.exists(scope, |this, inner| this.in_values(inner, value, list))
+            }
+            ExprKind::InList(value, list) if matches!(list.kind, ExprKind::Path(_)) => {
+                self.has(scope, list, value)
+            }
+            ExprKind::InList(value, list) => self.exists(scope, |this, inner| {
+                let (left, ty) = this.value(inner, value, None)?;
+                let list_type = Type::List(Box::new(ty), LIST_SIZE);
+                let (right, found) = this.value(inner, list, Some(&list_type))?;
+                this.expect_type(&found, &list_type, list.span)?;
+                Some(Pred::InList(left, right))
+            }),
+            ExprKind::IsNull(value) => self.exists(scope, |this, inner| {
+                inner.elements = false;
+                this.value(inner, value, None).map(|(e, _)| Pred::IsNull(e))
+            }),
+            ExprKind::Has(collection, element) => self.has(scope, collection, element),
+            ExprKind::Any(path, inner) => self.any(scope, path, inner.as_deref()),
+            ExprKind::Later(what) => self.not_yet(expr.span, what),
+            ExprKind::Path(_) => self.exists(scope, |this, inner| {
+                let (value, ty) = this.value(inner, expr, None)?;
+                if ty != Type::Bool {
+                    return this.not_a_condition(expr.span);
+                }
+                Some(Pred::Compare(
+                    value,
+                    Compare::Eq,
+                    Expr::Const(Value::Bool(true)),
+                ))
+            }),
+            ExprKind::Call(_) => {
+                // Functions of later versions are conditions; all others are values.
+                let mut inner = scope.inside(false, true, Aggregates::Subqueries);
+                self.value(&mut inner, expr, None)?;
+                self.not_a_condition(expr.span)
+            }
+            _ => self.not_a_condition(expr.span),
+        }
+    }
+
+    /// All of them, so that all their findings are shown.
+    fn conditions(&mut self, scope: &Scope, parts: &[ast::Expr]) -> Option<Vec<Pred>> {
+        let resolved: Vec<Option<Pred>> = parts.iter().map(|p| self.condition(scope, p)).collect();
+        resolved.into_iter().collect()
+    }
+
+    fn not_a_condition<T>(&mut self, span: Span) -> Option<T> {
+        let found = Diagnostic::new(
+            codes::NOT_A_CONDITION,
+            span,
+            "a value where a condition is needed",
+        );
+        self.fail(found.help("compare it with something"))
+    }
+
+    /// Resolves one mention; where it walks to many, some element of them must meet it.
+    fn exists(
+        &mut self,
+        scope: &Scope,
+        resolve: impl FnOnce(&mut Self, &mut Scope) -> Option<Pred>,
+    ) -> Option<Pred> {
+        let mut inner = scope.inside(false, true, Aggregates::Subqueries);
+        let mut pred = resolve(self, &mut inner)?;
+        let from = scope.here.node;
+        if inner.over.is_empty() {
+            renumber::pred(&mut pred, from);
+            return Some(pred);
+        }
+        Some(Pred::Exists {
+            from,
+            over: inner.over,
+            filter: Some(Box::new(pred)),
+        })
+    }
+
+    /// A comparison with the path on the left.
+    fn compare(
+        &mut self,
+        (left, left_type): (Expr, Type),
+        operator: Compare,
+        (right, right_type): (Expr, Type),
+        span: Span,
+    ) -> Option<Pred> {
+        if typing::meet(self.model, &left_type, &right_type).is_none() {
+            let (a, b) = (
+                typing::name(self.model, &left_type),
+                typing::name(self.model, &right_type),
+            );
+            let found = Diagnostic::new(
+                codes::INCOMPATIBLE,
+                span,
+                format!("a {a} is compared with a {b}"),
+            );
+            return self.fail(found.help("compare values of one type"));
+        }
+        let ordering = !matches!(operator, Compare::Eq | Compare::Ne);
+        if ordering && !typing::is_orderable(&left_type) {
+            return self.unorderable(&left_type, span);
+        }
+        if !reads_row(&left) && reads_row(&right) {
+            return Some(Pred::Compare(right, flipped(operator), left));
+        }
+        Some(Pred::Compare(left, operator, right))
+    }
+
+    pub(super) fn unorderable<T>(&mut self, ty: &Type, span: Span) -> Option<T> {
+        let message = format!("a {} has no order", typing::name(self.model, ty));
+        let help = "compare with = or !=, or name a scalar inside it";
+        self.fail(Diagnostic::new(codes::UNORDERABLE, span, message).help(help))
+    }
+
+    fn between(
+        &mut self,
+        scope: &mut Scope,
+        value: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
+    ) -> Option<Pred> {
+        let (value_typed, low_typed) = self.sides(scope, value, low)?;
+        let high_typed = self.value(scope, high, Some(&value_typed.1))?;
+        let lower = self.compare(
+            value_typed.clone(),
+            Compare::Ge,
+            low_typed,
+            value.span.to(low.span),
+        )?;
+        let upper = self.compare(
+            value_typed,
+            Compare::Le,
+            high_typed,
+            value.span.to(high.span),
+        )?;
+        Some(Pred::And(vec![lower, upper]))
+    }
+
+    fn in_values(
+        &mut self,
+        scope: &mut Scope,
+        value: &ast::Expr,
+        list: &[ast::Expr],
+    ) -> Option<Pred> {
+        let (left, ty) = self.value(scope, value, None)?;
+        let mut values = Vec::new();
+        for item in list {
+            let (right, found) = self.value(scope, item, Some(&ty))?;
+            self.expect_type(&found, &ty, item.span)?;
+            values.push(right);
+        }
+        Some(Pred::In(left, values))
+    }
+
+    /// `tags has $t`: an element of a list or set, a key of a map, one of many instances.
+    fn has(&mut self, scope: &Scope, collection: &ast::Expr, element: &ast::Expr) -> Option<Pred> {
+        let ExprKind::Path(path) = &collection.kind else {
+            let found = Diagnostic::new(
+                codes::TO_MANY,
+                collection.span,
+                "`has` asks a path that leads to many",
+            );
+            return self.fail(found.help("write `tags has $tag`"));
+        };
+        self.exists(scope, |this, inner| {
+            inner.elements = false;
+            let cursor = this.walk(inner, path)?;
+            let map_key = match &cursor.place {
+                Place::Value(_, Type::Map(key, ..)) => Some((**key).clone()),
+                _ => None,
+            };
+            let mut cursor = this.enter_collection(inner, cursor, path.span)?;
+            if !cursor.fresh {
+                let found = Diagnostic::new(
+                    codes::TO_MANY,
+                    path.span,
+                    "this is no collection and leads to one only",
+                );
+                return this.fail(found.help("compare it with `=`"));
+            }
+            if let Some(key) = map_key {
+                cursor.place = Place::Value(Leaf::MapKey, key);
+            }
+            let (left, ty) = this.read(cursor, None);
+            let right = this.value(inner, element, Some(&ty))?;
+            this.compare((left, ty), Compare::Eq, right, element.span)
+        })
+    }
+
+    fn any(
+        &mut self,
+        scope: &Scope,
+        path: &ast::Path,
+        condition: Option<&ast::Expr>,
+    ) -> Option<Pred> {
+        let mut inner = scope.inside(true, true, Aggregates::Subqueries);
+        let cursor = self.walk(&mut inner, path)?;
+        if inner.over.is_empty() {
+            let found = Diagnostic::new(
+                codes::TO_MANY,
+                path.span,
+                "`any` needs a path that leads to many",
+            );
+            return self.fail(found.help("write the condition without `any`"));
+        }
+        inner.here = cursor;
+        let filter = match condition {
+            Some(condition) => Some(Box::new(self.condition(&inner, condition)?)),
+            None => None,
+        };
+        Some(Pred::Exists {
+            from: scope.here.node,
+            over: inner.over,
+            filter,
+        })
+    }
+}
+
+/// True where the value depends on the row.
+fn reads_row(expr: &Expr) -> bool {
+    match expr {
+        Expr::Const(_) | Expr::Param(..) => false,
+        Expr::Binary(_, a, b) | Expr::At(a, b) => reads_row(a) || reads_row(b),
+        Expr::Call(_, arguments) => arguments.iter().any(reads_row),
+        Expr::Path { .. } | Expr::Aggregate(_) | Expr::Nested(..) | Expr::Shape { .. } => true,
+    }
+}
+
+fn flipped(operator: Compare) -> Compare {
+    match operator {
+        Compare::Lt => Compare::Gt,
+        Compare::Le => Compare::Ge,
+        Compare::Gt => Compare::Lt,
+        Compare::Ge => Compare::Le,
+        same => same,
+    }
+}
+
+fn compare_operator(operator: ast::Compare) -> Compare {
+    match operator {
+        ast::Compare::Eq => Compare::Eq,
+        ast::Compare::Ne => Compare::Ne,
+        ast::Compare::Lt => Compare::Lt,
+        ast::Compare::Le => Compare::Le,
+        ast::Compare::Gt => Compare::Gt,
+        ast::Compare::Ge => Compare::Ge,
+    }
+}

@@ -1,0 +1,70 @@
+//! What is called with each input, and what must hold.
+
+use querent::load::Input;
+use querent_compiler::codec::{from_json, from_text, to_json, to_text};
+use querent_compiler::diagnostic::{self, Diagnostic, Severity, Style};
+use querent_compiler::model::{Model, Type};
+use std::sync::LazyLock;
+
+/// Text of a model.
+pub fn parse_target(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (model, findings) = querent_compiler::parse("fuzz", &text);
+    let failed = findings.iter().any(|d| d.severity == Severity::Error);
+    assert_eq!(model.is_some(), !failed, "a model if and only if there is no error");
+    let _ = diagnostic::to_text(&findings, "fuzz", &text, Style::Plain);
+    let _ = diagnostic::to_json(&findings, "fuzz", &text);
+    if let Ok(formatted) = querent_compiler::format(&text) {
+        let again = querent_compiler::format(&formatted);
+        assert_eq!(again.as_ref(), Ok(&formatted), "fmt is idempotent");
+        let (_, after) = querent_compiler::parse("fuzz", &formatted);
+        assert_eq!(codes(&findings), codes(&after), "fmt changes no finding:\n{formatted}");
+    }
+}
+
+fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
+    let mut codes: Vec<&str> = findings.iter().map(|d| d.code.id).collect();
+    codes.sort_unstable();
+    codes
+}
+
+/// A model with every type, for values that come from anywhere.
+static MODEL: LazyLock<Model> = LazyLock::new(|| {
+    let text = include_str!("every_type.querent");
+    let (model, findings) = querent_compiler::parse("every_type.querent", text);
+    model.unwrap_or_else(|| {
+        panic!("{}", diagnostic::to_text(&findings, "every_type", text, Style::Plain))
+    })
+});
+
+/// One input as JSON lines, as CSV and as a cell of each type.
+pub fn codec_target(data: &[u8]) {
+    let model = &*MODEL;
+    for entity in model.roots() {
+        let lines = Input::jsonl(model, entity, "fuzz.jsonl".into(), std::io::Cursor::new(data.to_vec()));
+        lines.for_each(drop);
+        if let Ok(rows) = Input::csv(model, entity, "fuzz.csv".into(), std::io::Cursor::new(data.to_vec())) {
+            rows.for_each(drop);
+        }
+    }
+    let text = String::from_utf8_lossy(data);
+    let json = serde_json::from_slice(data).unwrap_or_default();
+    for attribute in &model.attributes {
+        let ty = &attribute.ty;
+        if let Ok(value) = from_text(model, ty, false, &text) {
+            let printed = to_text(model, ty, &value);
+            assert_eq!(from_text(model, ty, false, &printed), Ok(value), "{printed}");
+        }
+        if let Ok(value) = from_json(model, ty, false, &json) {
+            let printed = to_json(model, ty, &value);
+            assert_eq!(from_json(model, ty, false, &printed), Ok(value), "{printed}");
+        }
+    }
+    for entity in model.roots() {
+        let ty = Type::Key(entity);
+        if let Ok(value) = from_json(model, &ty, true, &json) {
+            let printed = to_json(model, &ty, &value);
+            assert_eq!(from_json(model, &ty, true, &printed), Ok(value), "{printed}");
+        }
+    }
+}
