@@ -4,6 +4,19 @@
 //! that the same operators run over an engine in process and over a cluster, without async in
 //! either.
 
+mod change;
+mod error;
+mod faults;
+pub mod lmdb;
+pub mod memory;
+mod write_set;
+mod writer;
+
+pub use change::{ChangeError, Ticket};
+pub use error::StoreError;
+pub use faults::Faults;
+pub use write_set::{Phase, Write, WriteSet};
+
 use querent_compiler::design::StructureId;
 use std::ops::Deref;
 
@@ -16,6 +29,12 @@ impl<T: Deref<Target = [u8]> + Clone> Buf for T {}
 pub struct Batch<B> {
     /// Rows.
     pub rows: Vec<(B, B)>,
+}
+
+impl<B> Default for Batch<B> {
+    fn default() -> Self {
+        Batch { rows: Vec::new() }
+    }
 }
 
 /// What a fill gave.
@@ -74,65 +93,58 @@ pub trait Reader {
     fn open(&self, read: &Read) -> Result<Self::S, StoreError>;
 }
 
-/// The phases of a write plan, in order. An engine with transactions applies all at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// Claims of uniqueness and sequences, and the intent.
-    Guard,
-    /// Homes.
-    Homes,
-    /// Structures that opposite changes walk.
-    Paths,
-    /// All other copies.
-    Copies,
-    /// The intent is closed.
-    Close,
-}
+/// The largest key in bytes: LMDB's, with pages of 4 KiB. The store in memory keeps to it too.
+pub const MAX_KEY: usize = 1982;
+/// The entry of the meta record that holds the model's text.
+pub const META_MODEL: &str = "model";
+/// The entry of the meta record that holds the design as JSON.
+pub const META_DESIGN: &str = "design";
 
-/// Puts and deletes, by structure and key: one entry per key, the last one wins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WriteSet {
-    /// (structure, key) to the new row, or none for a delete.
-    pub writes: std::collections::BTreeMap<(StructureId, Vec<u8>), (Option<Vec<u8>>, PhaseOrder)>,
-}
+/// A store in process: snapshots to read from, changes applied whole or not at all.
+///
+/// Structures are numbered by their position in the design with which the store was created.
+pub trait Store: Send + Sync + 'static {
+    /// A state of the store that stays as it is while it is held.
+    type Snapshot: 'static;
+    /// A view of a snapshot, or of a change that is being decided.
+    type Reader<'t>: Reader;
 
-/// A phase as the write set keeps it.
-pub type PhaseOrder = u8;
+    /// The state as of the last acknowledged change (or a later one).
+    fn snapshot(&self) -> Result<Self::Snapshot, StoreError>;
 
-/// What may go wrong in a store.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The engine failed; the text is its own.
-    #[error("the store failed: {0}")]
-    Engine(String),
-    /// The disk or the map is full.
-    #[error("the store is full: {0}")]
-    Full(String),
-    /// What was found is not what this version writes.
-    #[error("the database at {path} cannot be opened: found {found}, expected {expected}")]
-    Format {
-        /// Folder.
-        path: String,
-        /// Found.
-        found: String,
-        /// Expected.
-        expected: String,
-    },
-    /// A stored row cannot be read as its structure says.
-    #[error("a damaged row in {structure}: {why}")]
-    Damaged {
-        /// Structure.
-        structure: String,
-        /// Reason.
-        why: String,
-    },
-    /// IO around the engine.
-    #[error("{what}: {source}")]
-    Io {
-        /// What was being done.
-        what: String,
-        /// Cause.
-        source: std::io::Error,
-    },
+    /// Reads from a snapshot.
+    fn reader(snapshot: &Self::Snapshot) -> Self::Reader<'_>;
+
+    /// Queues a change. The job reads what it must and returns all that it writes, or refuses; it
+    /// sees every change queued before it. It may run again if the changes that it was grouped with
+    /// had to be undone, so it must decide by what it reads alone.
+    fn submit<T, E, F>(&self, job: F) -> Ticket<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: for<'t> FnMut(&Self::Reader<'t>) -> Result<(WriteSet, T), E> + Send + 'static;
+
+    /// Applies a change; returns when it is durable, or nothing of it was applied.
+    fn change<T, E, F>(&self, job: F) -> Result<T, ChangeError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: for<'t> FnMut(&Self::Reader<'t>) -> Result<(WriteSet, T), E> + Send + 'static,
+    {
+        self.submit(job).wait()
+    }
+
+    /// An entry of the meta record.
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Sets an entry of the meta record, durably.
+    fn put_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Fills an empty structure with rows sorted by key, and tells how many there were. Not atomic:
+    /// a load that must be all or nothing fills a fresh store and puts it in place when complete.
+    fn load(
+        &self,
+        structure: StructureId,
+        rows: &mut dyn Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>>,
+    ) -> Result<u64, StoreError>;
 }
