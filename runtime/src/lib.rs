@@ -1,13 +1,10 @@
 //! Querent: the runtime. Open, ask, change, verify.
 
-<<<<<<< HEAD
 pub mod key;
 pub mod layout;
 pub mod row;
 #[cfg(test)]
 mod samples;
-=======
 pub mod load;
->>>>>>> shell
 pub mod store;
 pub mod value_ref;
