@@ -33,7 +33,9 @@ pub enum CursorError {
     #[error("the cursor is damaged: pass the text exactly as an earlier answer gave it")]
     Checksum,
     /// Made by a later version.
-    #[error("the cursor is of version {0}, but this version reads {VERSION}: ask again from the start")]
+    #[error(
+        "the cursor is of version {0}, but this version reads {VERSION}: ask again from the start"
+    )]
     Version(u8),
     /// The values do not fit the order of the question.
     #[error("the cursor was made by another question: {0}")]
@@ -52,15 +54,14 @@ pub fn encode(values: &[Value]) -> String {
 /// The values of a token.
 pub fn decode(token: &str) -> Result<Vec<Value>, CursorError> {
     let bytes = from_text(token)?;
-    let (body, sum) =
-        bytes.split_last_chunk::<CHECKSUM>().ok_or(CursorError::Length(token.len()))?;
+    let (body, sum) = bytes
+        .split_last_chunk::<CHECKSUM>()
+        .ok_or(CursorError::Length(token.len()))?;
     if *sum != checksum(body) {
         return Err(CursorError::Checksum);
     }
     match body.split_first() {
-        Some((&VERSION, values)) => {
-            row::decode_values(values).map_err(|_| CursorError::Checksum)
-        }
+        Some((&VERSION, values)) => row::decode_values(values).map_err(|_| CursorError::Checksum),
         Some((&version, _)) => Err(CursorError::Version(version)),
         None => Err(CursorError::Length(token.len())),
     }
@@ -78,7 +79,9 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 fn to_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte));
+        let bits = chunk
+            .iter()
+            .fold(0u32, |bits, &byte| bits << 8 | u32::from(byte));
         let bits = bits << (8 * (3 - chunk.len()));
         for i in 0..=chunk.len() {
             let digit = (bits >> (18 - 6 * i) & 0x3f) as usize;
@@ -103,12 +106,16 @@ fn from_text(text: &str) -> Result<Vec<u8>, CursorError> {
         }
     }
     // One character alone holds no byte, and what is left of the last one is 0.
-    if count >= 6 || bits != 0 { Err(CursorError::Length(text.len())) } else { Ok(bytes) }
+    if count >= 6 || bits != 0 {
+        Err(CursorError::Length(text.len()))
+    } else {
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use proptest::prelude::*;
 
@@ -149,7 +156,10 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_found() {
-        assert_eq!(decode("ab cd"), Err(CursorError::Character { found: ' ', at: 2 }));
+        assert_eq!(
+            decode("ab cd"),
+            Err(CursorError::Character { found: ' ', at: 2 })
+        );
         assert_eq!(decode(""), Err(CursorError::Length(0)));
         let token = encode(&[Value::Int(5)]);
         assert!(decode(&token[..token.len() - 1]).is_err());

@@ -45,7 +45,14 @@ impl Parts<'_> {
 
 impl<'a, R: Reader> Aggregate<'a, R> {
     pub(super) fn new(step: usize, feed: Feed<'a, R>, parts: Parts<'a>, subs: Subs<'a, R>) -> Self {
-        Aggregate { step, feed, parts, subs, groups: BTreeMap::new(), finished: None }
+        Aggregate {
+            step,
+            feed,
+            parts,
+            subs,
+            groups: BTreeMap::new(),
+            finished: None,
+        }
     }
 
     /// Takes in the whole input; false if it waits.
@@ -58,15 +65,24 @@ impl<'a, R: Reader> Aggregate<'a, R> {
             }
             let parts = &self.parts;
             let row = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
-                let args = parts.aggregates.iter().map(|one| {
-                    one.arg.as_ref().map(|arg| arg.value(env)).transpose()
-                });
-                Ok((values(&parts.group, env)?, args.collect::<Result<Vec<_>, _>>()?))
+                let args = parts
+                    .aggregates
+                    .iter()
+                    .map(|one| one.arg.as_ref().map(|arg| arg.value(env)).transpose());
+                Ok((
+                    values(&parts.group, env)?,
+                    args.collect::<Result<Vec<_>, _>>()?,
+                ))
             })?;
-            let Poll::Ready((group, args)) = row else { return Ok(false) };
+            let Poll::Ready((group, args)) = row else {
+                return Ok(false);
+            };
             self.subs.reset();
             self.feed.skip();
-            let accumulators = self.groups.entry(group).or_insert_with(|| parts.accumulators());
+            let accumulators = self
+                .groups
+                .entry(group)
+                .or_insert_with(|| parts.accumulators());
             for (accumulator, arg) in accumulators.iter_mut().zip(&args) {
                 match arg {
                     Some(value) => accumulator.add(value),

@@ -34,12 +34,32 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     /// Prepares a plan; nothing is read yet.
     pub fn new(plan: &'a Plan, reader: &'a R, ask: Ask<'a>) -> Result<Self, AskError> {
         let mut builder = Builder::new(ask);
-        let Built { mut root, stride, output, cursor, subs } = builder.plan(plan, &[])?;
+        let Built {
+            mut root,
+            stride,
+            output,
+            cursor,
+            subs,
+        } = builder.plan(plan, &[])?;
         root.start(&[]);
         let has_subs = output.iter().chain(&cursor).any(Node::has_sub);
-        let cx = Context { reader, profile: vec![Cell::default(); builder.steps] };
+        let cx = Context {
+            reader,
+            profile: vec![Cell::default(); builder.steps],
+        };
         let tuples = Tuples::new(stride);
-        Ok(Answer { plan, cx, root, output, cursor, subs, has_subs, tuples, next: 0, wait: None })
+        Ok(Answer {
+            plan,
+            cx,
+            root,
+            output,
+            cursor,
+            subs,
+            has_subs,
+            tuples,
+            next: 0,
+            wait: None,
+        })
     }
 
     /// What to do when the store says *wait*: return when it may have more. The embedded store
@@ -66,7 +86,10 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         }
         self.next += 1;
         let tuple = self.tuples.get(self.next - 1);
-        Ok(Some(RowView { answer: self, tuple }))
+        Ok(Some(RowView {
+            answer: self,
+            tuple,
+        }))
     }
 
     /// All rows that are left, decoded.
@@ -132,19 +155,21 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
 
     /// The columns' names.
     pub fn names(&self) -> impl Iterator<Item = &'r str> {
-        self.answer.plan.output.iter().map(|output| output.name.as_str())
+        self.answer
+            .plan
+            .output
+            .iter()
+            .map(|output| output.name.as_str())
     }
 
     /// One column.
     #[inline]
     pub fn get(&self, column: usize) -> Result<ValueRef<'r>, AskError> {
-        match self.answer.output.get(column) {
-            Some(node) => node.eval(&self.env()).map_err(unstop),
-            None => {
-                let columns = self.len();
-                Err(AskError::Plan(format!("column {column} of an answer of {columns}")))
-            }
-        }
+        let node = self.answer.output.get(column).ok_or_else(|| {
+            let columns = self.len();
+            AskError::Plan(format!("column {column} of an answer of {columns}"))
+        })?;
+        node.eval(&self.env()).map_err(unstop)
     }
 
     /// All columns, decoded.
@@ -163,7 +188,11 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
     }
 
     fn env(&self) -> Env<'r, R::B> {
-        Env { tuple: self.tuple, item: None, results: self.answer.subs.results() }
+        Env {
+            tuple: self.tuple,
+            item: None,
+            results: self.answer.subs.results(),
+        }
     }
 }
 

@@ -37,7 +37,9 @@ impl<'a, R: Reader> Operator<'a, R> for Distinct<'a, R> {
                 other => return Ok(cx.settle(self.step, added, other)),
             }
             let by = &self.by;
-            let key = self.subs.resolve(cx, self.feed.tuple(), None, |env| values(by, env))?;
+            let key = self
+                .subs
+                .resolve(cx, self.feed.tuple(), None, |env| values(by, env))?;
             let Poll::Ready(key) = key else {
                 return Ok(cx.settle(self.step, added, Fill::Wait));
             };

@@ -48,7 +48,10 @@ impl<'a, R: Reader> Operator<'a, R> for Elements<'a, R> {
                 other => return Ok(cx.settle(self.step, added, other)),
             }
             let of = &self.of;
-            match self.subs.resolve(cx, self.feed.tuple(), None, |env| of.value(env))? {
+            match self
+                .subs
+                .resolve(cx, self.feed.tuple(), None, |env| of.value(env))?
+            {
                 Poll::Pending => return Ok(cx.settle(self.step, added, Fill::Wait)),
                 Poll::Ready(collection) => self.rest = unfold(collection),
             }
@@ -63,14 +66,20 @@ fn unfold(collection: Value) -> VecDeque<[Value; WIDTH]> {
     match collection {
         Value::List(values) => {
             let positions = (0..).map(Value::Int);
-            values.into_iter().zip(positions).map(|(v, at)| [v, at, Value::Null]).collect()
+            values
+                .into_iter()
+                .zip(positions)
+                .map(|(v, at)| [v, at, Value::Null])
+                .collect()
         }
-        Value::Set(values) => {
-            values.into_iter().map(|v| [v, Value::Null, Value::Null]).collect()
-        }
-        Value::Map(entries) => {
-            entries.into_iter().map(|(key, v)| [v, Value::Null, key]).collect()
-        }
+        Value::Set(values) => values
+            .into_iter()
+            .map(|v| [v, Value::Null, Value::Null])
+            .collect(),
+        Value::Map(entries) => entries
+            .into_iter()
+            .map(|(key, v)| [v, Value::Null, key])
+            .collect(),
         _ => VecDeque::new(),
     }
 }

@@ -12,7 +12,11 @@ pub(super) struct Feed<'a, R: Reader> {
 
 impl<'a, R: Reader> Feed<'a, R> {
     pub(super) fn new(input: Boxed<'a, R>, stride: usize) -> Self {
-        Feed { input, batch: Tuples::new(stride), at: 0 }
+        Feed {
+            input,
+            batch: Tuples::new(stride),
+            at: 0,
+        }
     }
 
     pub(super) fn start(&mut self, outer: &[Frame<R::B>]) {

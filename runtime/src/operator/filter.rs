@@ -33,7 +33,10 @@ impl<'a, R: Reader> Operator<'a, R> for Filter<'a, R> {
                 other => return Ok(cx.settle(self.step, added, other)),
             }
             let checks = &self.checks;
-            match self.subs.resolve(cx, self.feed.tuple(), None, |env| all(checks, env))? {
+            match self
+                .subs
+                .resolve(cx, self.feed.tuple(), None, |env| all(checks, env))?
+            {
                 Poll::Pending => return Ok(cx.settle(self.step, added, Fill::Wait)),
                 Poll::Ready(true) => {
                     out.push(self.feed.take());

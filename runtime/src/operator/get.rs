@@ -37,7 +37,16 @@ impl<'a, R: Reader> Get<'a, R> {
         subs: Subs<'a, R>,
     ) -> Self {
         let batch = Batch { rows: Vec::new() };
-        Get { step, feed, range, outer, subs, open: VecDeque::new(), exhausted: false, batch }
+        Get {
+            step,
+            feed,
+            range,
+            outer,
+            subs,
+            open: VecDeque::new(),
+            exhausted: false,
+            batch,
+        }
     }
 
     /// Opens reads for further tuples until enough are in flight.
@@ -54,8 +63,12 @@ impl<'a, R: Reader> Get<'a, R> {
                 }
             }
             let range = &self.range;
-            let read = self.subs.resolve(cx, self.feed.tuple(), None, |env| range.read(env))?;
-            let Poll::Ready(read) = read else { return Ok(()) };
+            let read = self
+                .subs
+                .resolve(cx, self.feed.tuple(), None, |env| range.read(env))?;
+            let Poll::Ready(read) = read else {
+                return Ok(());
+            };
             self.subs.reset();
             let source = match &read {
                 Some(read) => {
@@ -65,7 +78,11 @@ impl<'a, R: Reader> Get<'a, R> {
                 None => None,
             };
             let tuple = self.feed.take().collect();
-            self.open.push_back(Open { tuple, source, found: false });
+            self.open.push_back(Open {
+                tuple,
+                source,
+                found: false,
+            });
         }
         Ok(())
     }
@@ -89,7 +106,11 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
         while added < want {
             self.open_ahead(cx, want - added)?;
             let Some(front) = self.open.front_mut() else {
-                let reason = if self.exhausted { Fill::End } else { Fill::Wait };
+                let reason = if self.exhausted {
+                    Fill::End
+                } else {
+                    Fill::Wait
+                };
                 return Ok(cx.settle(self.step, added, reason));
             };
             let fill = match &mut front.source {

@@ -25,7 +25,9 @@ impl<'a, R: Reader> Operator<'a, R> for Input<R::B> {
         _want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
-        let Some(tuple) = self.tuple.take() else { return Ok(Fill::End) };
+        let Some(tuple) = self.tuple.take() else {
+            return Ok(Fill::End);
+        };
         out.push(tuple);
         Ok(cx.settle(self.step, 1, Fill::End))
     }

@@ -52,7 +52,11 @@ impl<'a, R: Reader> Last<'a, R> {
     /// Takes in what is needed of the input; false if it waits.
     fn collect(&mut self, cx: &Context<'a, R>) -> Result<bool, AskError> {
         loop {
-            let want = if self.reversed { self.limit - self.kept.len() } else { BATCH };
+            let want = if self.reversed {
+                self.limit - self.kept.len()
+            } else {
+                BATCH
+            };
             if want == 0 || self.limit == 0 {
                 break;
             }

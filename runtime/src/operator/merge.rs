@@ -51,7 +51,14 @@ struct Branch<R: Reader> {
 
 impl<'a, R: Reader> Merge<'a, R> {
     pub(super) fn new(step: usize, feed: Feed<'a, R>, parts: Parts<'a>, subs: Subs<'a, R>) -> Self {
-        Merge { step, feed, parts, subs, running: None, batch: Batch { rows: Vec::new() } }
+        Merge {
+            step,
+            feed,
+            parts,
+            subs,
+            running: None,
+            batch: Batch { rows: Vec::new() },
+        }
     }
 
     /// Takes the next input tuple.
@@ -61,13 +68,21 @@ impl<'a, R: Reader> Merge<'a, R> {
             other => return Ok(other),
         }
         let list = &self.parts.list;
-        let items = self.subs.resolve(cx, self.feed.tuple(), None, |env| items(list, env))?;
-        let Poll::Ready(mut items) = items else { return Ok(Fill::Wait) };
+        let items = self
+            .subs
+            .resolve(cx, self.feed.tuple(), None, |env| items(list, env))?;
+        let Poll::Ready(mut items) = items else {
+            return Ok(Fill::Wait);
+        };
         if self.parts.flip {
             items.reverse();
         }
         let tuple = self.feed.take().collect();
-        let branch = |item| Branch { item, source: None, head: Vec::new() };
+        let branch = |item| Branch {
+            item,
+            source: None,
+            head: Vec::new(),
+        };
         self.running = Some(Running {
             tuple,
             branches: items.into_iter().map(branch).collect(),
@@ -85,9 +100,19 @@ impl<'a, R: Reader> Merge<'a, R> {
         want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
-        let Some(running) = &mut self.running else { return Ok(Fill::End) };
+        let Some(running) = &mut self.running else {
+            return Ok(Fill::End);
+        };
         if self.parts.order.0.is_empty() {
-            return running.concatenate(cx, self.step, &self.parts, &mut self.subs, want, &mut self.batch, out);
+            return running.concatenate(
+                cx,
+                self.step,
+                &self.parts,
+                &mut self.subs,
+                want,
+                &mut self.batch,
+                out,
+            );
         }
         if !running.open(cx, self.step, &self.parts, &mut self.subs, usize::MAX)? {
             return Ok(Fill::Wait);
@@ -96,7 +121,9 @@ impl<'a, R: Reader> Merge<'a, R> {
         if !running.headless.is_empty() {
             return Ok(Fill::Wait);
         }
-        let Some(Reverse((_, at))) = running.heads.pop() else { return Ok(Fill::End) };
+        let Some(Reverse((_, at))) = running.heads.pop() else {
+            return Ok(Fill::End);
+        };
         if let Some(branch) = running.branches.get_mut(at) {
             out.push(branch.head.drain(..));
         }
@@ -116,11 +143,14 @@ impl<R: Reader> Running<R> {
         until: usize,
     ) -> Result<bool, AskError> {
         while self.opened < until {
-            let Some(branch) = self.branches.get_mut(self.opened) else { break };
+            let Some(branch) = self.branches.get_mut(self.opened) else {
+                break;
+            };
             let range = &parts.range;
-            let read =
-                subs.resolve(cx, &self.tuple, Some(&branch.item), |env| range.read(env))?;
-            let Poll::Ready(read) = read else { return Ok(false) };
+            let read = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| range.read(env))?;
+            let Poll::Ready(read) = read else {
+                return Ok(false);
+            };
             if let Some(read) = read {
                 cx.count(step, |actual| actual.gets += 1);
                 branch.source = Some(cx.reader.open(&read)?);
@@ -141,16 +171,26 @@ impl<R: Reader> Running<R> {
     ) -> Result<(), AskError> {
         let mut waiting = Vec::new();
         for at in self.headless.drain(..) {
-            let Some(branch) = self.branches.get_mut(at) else { continue };
-            let Some(source) = &mut branch.source else { continue };
+            let Some(branch) = self.branches.get_mut(at) else {
+                continue;
+            };
+            let Some(source) = &mut branch.source else {
+                continue;
+            };
             match source.fill(1, batch)? {
                 Fill::Wait => waiting.push(at),
                 Fill::End => branch.source = None,
                 Fill::Rows => {
                     cx.count(step, |actual| actual.reads += 1);
                     branch.head.clone_from(&self.tuple);
-                    branch.head.extend(batch.rows.drain(..).map(|(k, r)| Frame::Row(k, r)));
-                    let env = Env { tuple: &branch.head, item: Some(&branch.item), results: &[] };
+                    branch
+                        .head
+                        .extend(batch.rows.drain(..).map(|(k, r)| Frame::Row(k, r)));
+                    let env = Env {
+                        tuple: &branch.head,
+                        item: Some(&branch.item),
+                        results: &[],
+                    };
                     let key = match order.key(&env) {
                         Ok(key) => key,
                         Err(Stop::Error(error)) => return Err(error),
@@ -167,7 +207,10 @@ impl<R: Reader> Running<R> {
     }
 
     /// Branch after branch; those that follow are opened ahead where the store gains by it.
-    #[expect(clippy::too_many_arguments, reason = "the fields of `Merge`, borrowed apart")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the fields of `Merge`, borrowed apart"
+    )]
     fn concatenate<'a>(
         &mut self,
         cx: &Context<'a, R>,
@@ -188,8 +231,13 @@ impl<R: Reader> Running<R> {
                 let all = self.opened == self.branches.len();
                 return Ok(if all { Fill::End } else { Fill::Wait });
             };
-            let source = self.branches.get_mut(at).and_then(|branch| branch.source.as_mut());
-            let Some(source) = source else { return Ok(Fill::End) };
+            let source = self
+                .branches
+                .get_mut(at)
+                .and_then(|branch| branch.source.as_mut());
+            let Some(source) = source else {
+                return Ok(Fill::End);
+            };
             match source.fill(want, batch)? {
                 Fill::Wait => return Ok(Fill::Wait),
                 Fill::End => {

@@ -10,6 +10,7 @@
 
 mod aggregate;
 mod answer;
+mod bind;
 mod build;
 mod distinct;
 mod elements;
@@ -67,7 +68,11 @@ pub(crate) struct Tuples<B> {
 
 impl<B: Clone> Tuples<B> {
     fn new(stride: usize) -> Self {
-        Tuples { stride, count: 0, frames: Vec::new() }
+        Tuples {
+            stride,
+            count: 0,
+            frames: Vec::new(),
+        }
     }
 
     fn len(&self) -> usize {
@@ -96,13 +101,19 @@ impl<B: Clone> Tuples<B> {
 
     #[inline]
     fn get(&self, i: usize) -> &[Frame<B>] {
-        self.frames.get(i * self.stride..(i + 1) * self.stride).unwrap_or_default()
+        self.frames
+            .get(i * self.stride..(i + 1) * self.stride)
+            .unwrap_or_default()
     }
 
     /// Moves a tuple out, leaving absent frames.
     fn take(&mut self, i: usize) -> impl Iterator<Item = Frame<B>> {
         let range = i * self.stride..(i + 1) * self.stride;
-        self.frames.get_mut(range).unwrap_or_default().iter_mut().map(std::mem::take)
+        self.frames
+            .get_mut(range)
+            .unwrap_or_default()
+            .iter_mut()
+            .map(std::mem::take)
     }
 }
 

@@ -43,12 +43,18 @@ impl<'a, R: Reader> Operator<'a, R> for Page<'a, R> {
             }
             if !self.passed {
                 let order = &self.order;
-                let key = self.subs.resolve(cx, self.feed.tuple(), None, |env| order.key(env))?;
+                let key = self
+                    .subs
+                    .resolve(cx, self.feed.tuple(), None, |env| order.key(env))?;
                 let Poll::Ready(key) = key else {
                     return Ok(cx.settle(self.step, added, Fill::Wait));
                 };
                 self.subs.reset();
-                self.passed = if self.after { key > self.edge } else { key >= self.edge };
+                self.passed = if self.after {
+                    key > self.edge
+                } else {
+                    key >= self.edge
+                };
             }
             if self.passed == self.after {
                 out.push(self.feed.take());

@@ -1,6 +1,6 @@
 //! What a step really did, beside what it was priced at.
 
-use querent_compiler::design::{Op, Output, Plan, Sub, Term, Test};
+use querent_compiler::design::{Get, Op, Plan, Sub, Term, Test};
 
 /// The actual counts of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,30 +25,9 @@ pub struct Step<'p> {
 /// The operators of a plan in the order of [`super::Answer::profile`]: each before its input, and
 /// its input before the subplans in its terms; the subplans of the answer's columns last.
 pub fn steps(plan: &Plan) -> Vec<Step<'_>> {
-    let mut steps = Vec::new();
-    walk_plan(plan, 0, &mut steps);
-    steps
-}
-
-fn walk_plan<'p>(plan: &'p Plan, depth: usize, steps: &mut Vec<Step<'p>>) {
-    walk_op(&plan.root, depth, steps);
-    for Output { term, .. } in &plan.output {
-        walk_term(term, depth + 1, steps);
-    }
-    for term in &plan.cursor {
-        walk_term(term, depth + 1, steps);
-    }
-}
-
-fn walk_op<'p>(op: &'p Op, depth: usize, steps: &mut Vec<Step<'p>>) {
-    steps.push(Step { depth, op });
-    if let Some(input) = input_of(op) {
-        walk_op(input, depth + 1, steps);
-    }
-    visit_terms(op, &mut |piece| match piece {
-        Piece::Term(term) => walk_term(term, depth + 1, steps),
-        Piece::Test(test) => walk_test(test, depth + 1, steps),
-    });
+    let mut walk = Walk(Vec::new());
+    walk.plan(plan, 0);
+    walk.0
 }
 
 /// The input of an operator.
@@ -67,73 +46,92 @@ pub(super) fn input_of(op: &Op) -> Option<&Op> {
     }
 }
 
-enum Piece<'p> {
-    Term(&'p Term),
-    Test(&'p Test),
-}
+/// Visits operators and terms in the order in which they are built.
+struct Walk<'p>(Vec<Step<'p>>);
 
-/// The terms of an operator, in the order in which it is built.
-fn visit_terms<'p>(op: &'p Op, visit: &mut impl FnMut(Piece<'p>)) {
-    match op {
-        Op::Input | Op::Limit { .. } => {}
-        Op::Get { get, .. } => {
-            get.eq.iter().for_each(|t| visit(Piece::Term(t)));
-            get.lower.iter().chain(&get.upper).for_each(|b| visit(Piece::Term(&b.term)));
+impl<'p> Walk<'p> {
+    fn plan(&mut self, plan: &'p Plan, depth: usize) {
+        self.op(&plan.root, depth);
+        self.terms(plan.output.iter().map(|output| &output.term), depth + 1);
+        self.terms(&plan.cursor, depth + 1);
+    }
+
+    fn op(&mut self, op: &'p Op, depth: usize) {
+        self.0.push(Step { depth, op });
+        let depth = depth + 1;
+        if let Some(input) = input_of(op) {
+            self.op(input, depth);
         }
-        Op::Merge { list, get, order, .. } => {
-            list.iter().chain(&get.eq).for_each(|t| visit(Piece::Term(t)));
-            get.lower.iter().chain(&get.upper).for_each(|b| visit(Piece::Term(&b.term)));
-            order.iter().for_each(|(t, _)| visit(Piece::Term(t)));
-        }
-        Op::Elements { of, .. } => visit(Piece::Term(of)),
-        Op::Filter { tests, .. } => tests.iter().for_each(|t| visit(Piece::Test(t))),
-        Op::Distinct { by, .. } => by.iter().for_each(|t| visit(Piece::Term(t))),
-        Op::Sort { by, .. } | Op::Page { by, .. } => {
-            by.iter().for_each(|(t, _)| visit(Piece::Term(t)));
-        }
-        Op::Aggregate { group, aggregates, .. } => {
-            group.iter().for_each(|t| visit(Piece::Term(t)));
-            aggregates.iter().filter_map(|a| a.arg.as_ref()).for_each(|t| visit(Piece::Term(t)));
+        match op {
+            Op::Input | Op::Limit { .. } => {}
+            Op::Get { get, .. } => self.get(get, depth),
+            Op::Merge {
+                list, get, order, ..
+            } => {
+                self.terms(list, depth);
+                self.get(get, depth);
+                self.terms(order.iter().map(|(term, _)| term), depth);
+            }
+            Op::Elements { of, .. } => self.term(of, depth),
+            Op::Filter { tests, .. } => self.tests(tests, depth),
+            Op::Distinct { by, .. } => self.terms(by, depth),
+            Op::Sort { by, .. } | Op::Page { by, .. } => {
+                self.terms(by.iter().map(|(term, _)| term), depth);
+            }
+            Op::Aggregate {
+                group, aggregates, ..
+            } => {
+                self.terms(group, depth);
+                self.terms(aggregates.iter().filter_map(|one| one.arg.as_ref()), depth);
+            }
         }
     }
-}
 
-fn walk_term<'p>(term: &'p Term, depth: usize, steps: &mut Vec<Step<'p>>) {
-    match term {
-        Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
-        Term::Key(terms) | Term::Call(_, terms) => {
-            terms.iter().for_each(|t| walk_term(t, depth, steps));
-        }
-        Term::Binary(_, a, b) | Term::At(a, b) => {
-            walk_term(a, depth, steps);
-            walk_term(b, depth, steps);
-        }
-        Term::Shape(present, terms) => {
-            walk_term(present, depth, steps);
-            terms.iter().for_each(|t| walk_term(t, depth, steps));
-        }
-        Term::Sub(sub) => {
-            let (Sub::Nested(plan) | Sub::Scalar(plan)) = sub.as_ref();
-            walk_plan(plan, depth, steps);
+    fn get(&mut self, get: &'p Get, depth: usize) {
+        self.terms(&get.eq, depth);
+        let bounds = get.lower.iter().chain(&get.upper);
+        self.terms(bounds.map(|bound| &bound.term), depth);
+    }
+
+    fn terms(&mut self, terms: impl IntoIterator<Item = &'p Term>, depth: usize) {
+        for term in terms {
+            self.term(term, depth);
         }
     }
-}
 
-fn walk_test<'p>(test: &'p Test, depth: usize, steps: &mut Vec<Step<'p>>) {
-    match test {
-        Test::And(tests) | Test::Or(tests) => {
-            tests.iter().for_each(|t| walk_test(t, depth, steps));
+    fn term(&mut self, term: &'p Term, depth: usize) {
+        match term {
+            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+            Term::Key(terms) | Term::Call(_, terms) => self.terms(terms, depth),
+            Term::Binary(_, a, b) | Term::At(a, b) => self.terms([&**a, &**b], depth),
+            Term::Shape(present, terms) => {
+                self.term(present, depth);
+                self.terms(terms, depth);
+            }
+            Term::Sub(sub) => {
+                let (Sub::Nested(plan) | Sub::Scalar(plan)) = sub.as_ref();
+                self.plan(plan, depth);
+            }
         }
-        Test::Not(test) => walk_test(test, depth, steps),
-        Test::Compare(a, _, b) | Test::InList(a, b) => {
-            walk_term(a, depth, steps);
-            walk_term(b, depth, steps);
+    }
+
+    fn tests(&mut self, tests: &'p [Test], depth: usize) {
+        for test in tests {
+            self.test(test, depth);
         }
-        Test::In(a, terms) => {
-            walk_term(a, depth, steps);
-            terms.iter().for_each(|t| walk_term(t, depth, steps));
+    }
+
+    fn test(&mut self, test: &'p Test, depth: usize) {
+        match test {
+            Test::And(tests) | Test::Or(tests) => self.tests(tests, depth),
+            Test::Not(test) => self.test(test, depth),
+            Test::Compare(a, _, b) | Test::InList(a, b) => self.terms([a, b], depth),
+            Test::In(a, terms) => {
+                self.term(a, depth);
+                self.terms(terms, depth);
+            }
+            Test::IsNull(a) => self.term(a, depth),
+            Test::Exists(op) => self.op(op, depth),
         }
-        Test::IsNull(a) => walk_term(a, depth, steps),
-        Test::Exists(op) => walk_op(op, depth, steps),
     }
 }

@@ -1,7 +1,7 @@
 //! From a plan's get and a tuple to one read in encoded keys.
 
-use super::term::{Env, Node, Stop};
 use super::AskError;
+use super::term::{Env, Node, Stop};
 use crate::key::{self, KeyError};
 use crate::layout::{KeyPart, Layout};
 use crate::store::{Buf, Keys, Read};
@@ -74,12 +74,17 @@ impl Range<'_> {
         }
         if self.is_point() {
             if self.layout.key.is_empty() {
-                prefix = self.layout.encode_key(&[]).map_err(|e| self.key_error(0, e))?;
+                prefix = self
+                    .layout
+                    .encode_key(&[])
+                    .map_err(|e| self.key_error(0, e))?;
             }
             // The one row is the cursor's own, which belongs to neither side of it.
             return Ok(self.page.is_none().then_some(Keys::Point(prefix)));
         }
-        let Some((mut lower, mut upper)) = self.bounds(env, &prefix)? else { return Ok(None) };
+        let Some((mut lower, mut upper)) = self.bounds(env, &prefix)? else {
+            return Ok(None);
+        };
         if let Some(edge) = &self.page {
             let mut at = prefix;
             for (i, value) in edge.values.iter().enumerate() {
@@ -89,7 +94,9 @@ impl Range<'_> {
                     .map_err(|e| self.key_error(i, e))?;
             }
             if edge.above {
-                let Some(above) = key::successor(&at) else { return Ok(None) };
+                let Some(above) = key::successor(&at) else {
+                    return Ok(None);
+                };
                 lower = lower.max(above);
             } else if upper.as_ref().is_none_or(|upper| at < *upper) {
                 upper = Some(at);
@@ -100,7 +107,10 @@ impl Range<'_> {
     }
 
     /// The range of the part behind the prefix, in bytes; none if it is empty.
-    #[expect(clippy::type_complexity, reason = "lower and upper bound of `Keys::Range`")]
+    #[expect(
+        clippy::type_complexity,
+        reason = "lower and upper bound of `Keys::Range`"
+    )]
     fn bounds<B: Buf>(
         &self,
         env: &Env<'_, B>,
@@ -113,7 +123,9 @@ impl Range<'_> {
         let mut ends = [None, None];
         let bounds = [(&self.lower, true), (&self.upper, false)];
         for (end, (bound, is_lower)) in ends.iter_mut().zip(bounds) {
-            let Some((node, inclusive)) = bound else { continue };
+            let Some((node, inclusive)) = bound else {
+                continue;
+            };
             let value = node.value_cow(env)?;
             if value.is_null() {
                 return Ok(None);
@@ -160,7 +172,11 @@ impl Range<'_> {
         let (value, inclusive) = match (&part.ty, value) {
             (Type::TimeUuid, Value::Timestamp(at)) => {
                 // A millisecond has many ids: its first one is in it, that of the next is not.
-                let at = if inclusive == is_lower { Some(*at) } else { at.checked_add(1) };
+                let at = if inclusive == is_lower {
+                    Some(*at)
+                } else {
+                    at.checked_add(1)
+                };
                 match at.map(first_timeuuid) {
                     Some(Ok(id)) => (Cow::Owned(id), is_lower),
                     Some(Err(end)) => return Ok(end),
@@ -182,12 +198,18 @@ impl Range<'_> {
         self.layout.key.get(i).ok_or_else(|| {
             let parts = self.layout.key.len();
             let structure = self.structure;
-            AskError::Plan(format!("key part {i} of structure {structure}, which has {parts}"))
+            AskError::Plan(format!(
+                "key part {i} of structure {structure}, which has {parts}"
+            ))
         })
     }
 
     fn key_error(&self, part: usize, source: KeyError) -> AskError {
-        AskError::Key { structure: self.structure, part, source }
+        AskError::Key {
+            structure: self.structure,
+            part,
+            source,
+        }
     }
 }
 
@@ -204,7 +226,11 @@ fn first_timeuuid(at: i64) -> Result<Value, End> {
     let ticks = ticks as u64;
     let mut id = [0; 16];
     let (low, mid, high) = (ticks as u32, (ticks >> 32) as u16, (ticks >> 48) as u16);
-    let fields = low.to_be_bytes().into_iter().chain(mid.to_be_bytes()).chain(high.to_be_bytes());
+    let fields = low
+        .to_be_bytes()
+        .into_iter()
+        .chain(mid.to_be_bytes())
+        .chain(high.to_be_bytes());
     for (to, from) in id.iter_mut().zip(fields) {
         *to = from;
     }

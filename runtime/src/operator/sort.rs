@@ -15,9 +15,12 @@ pub(super) struct Sort<'a, R: Reader> {
     subs: Subs<'a, R>,
     /// No more tuples than this will be taken.
     limit: usize,
-    rows: VecDeque<(Vec<Directed>, Vec<Frame<R::B>>)>,
+    rows: VecDeque<Keyed<R::B>>,
     sorted: bool,
 }
+
+/// A tuple and what it is sorted by.
+type Keyed<B> = (Vec<Directed>, Vec<Frame<B>>);
 
 impl<'a, R: Reader> Sort<'a, R> {
     pub(super) fn new(
@@ -28,7 +31,15 @@ impl<'a, R: Reader> Sort<'a, R> {
         limit: Option<usize>,
     ) -> Self {
         let limit = limit.unwrap_or(usize::MAX);
-        Sort { step, feed, order, subs, limit, rows: VecDeque::new(), sorted: false }
+        Sort {
+            step,
+            feed,
+            order,
+            subs,
+            limit,
+            rows: VecDeque::new(),
+            sorted: false,
+        }
     }
 
     /// Takes in the whole input; false if it waits.
@@ -40,8 +51,12 @@ impl<'a, R: Reader> Sort<'a, R> {
                 Fill::End => break,
             }
             let order = &self.order;
-            let key = self.subs.resolve(cx, self.feed.tuple(), None, |env| order.key(env))?;
-            let Poll::Ready(key) = key else { return Ok(false) };
+            let key = self
+                .subs
+                .resolve(cx, self.feed.tuple(), None, |env| order.key(env))?;
+            let Poll::Ready(key) = key else {
+                return Ok(false);
+            };
             self.subs.reset();
             self.rows.push_back((key, self.feed.take().collect()));
             // Of many tuples under a small limit only the first few are kept.
@@ -55,7 +70,9 @@ impl<'a, R: Reader> Sort<'a, R> {
     }
 
     fn keep_first(&mut self) {
-        self.rows.make_contiguous().sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.rows
+            .make_contiguous()
+            .sort_by(|(a, _), (b, _)| a.cmp(b));
         self.rows.truncate(self.limit);
     }
 }

@@ -34,7 +34,10 @@ struct Slot<'a, R: Reader> {
 
 impl<'a, R: Reader> Subs<'a, R> {
     pub(super) fn new() -> Self {
-        Subs { slots: Vec::new(), results: Vec::new() }
+        Subs {
+            slots: Vec::new(),
+            results: Vec::new(),
+        }
     }
 
     /// Adds a subplan and returns its slot.
@@ -83,7 +86,11 @@ impl<'a, R: Reader> Subs<'a, R> {
         mut evaluate: impl FnMut(&Env<'_, R::B>) -> Result<T, Stop>,
     ) -> Result<Poll<T>, AskError> {
         loop {
-            match evaluate(&Env { tuple, item, results: &self.results }) {
+            match evaluate(&Env {
+                tuple,
+                item,
+                results: &self.results,
+            }) {
                 Ok(value) => return Ok(Poll::Ready(value)),
                 Err(Stop::Error(error)) => return Err(error),
                 Err(Stop::Need(at)) => {
@@ -103,11 +110,7 @@ impl<'a, R: Reader> Subs<'a, R> {
 }
 
 impl<'a, R: Reader> Slot<'a, R> {
-    fn run(
-        &mut self,
-        cx: &Context<'a, R>,
-        outer: &[Frame<R::B>],
-    ) -> Result<Poll<Value>, AskError> {
+    fn run(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<Value>, AskError> {
         if !self.running {
             self.running = true;
             self.root.start(outer);
@@ -116,7 +119,11 @@ impl<'a, R: Reader> Slot<'a, R> {
             self.at = 0;
             self.rows.clear();
         }
-        let want = if matches!(self.shape, Shape::Nested) { BATCH } else { 1 };
+        let want = if matches!(self.shape, Shape::Nested) {
+            BATCH
+        } else {
+            1
+        };
         loop {
             if self.at == self.tuples.len() {
                 self.tuples.clear();
@@ -132,8 +139,12 @@ impl<'a, R: Reader> Slot<'a, R> {
                 return Ok(Poll::Ready(Value::Bool(true)));
             }
             let (output, tuple) = (&self.output, self.tuples.get(self.at));
-            let row = self.subs.resolve(cx, tuple, None, |env| super::term::values(output, env))?;
-            let Poll::Ready(row) = row else { return Ok(Poll::Pending) };
+            let row = self
+                .subs
+                .resolve(cx, tuple, None, |env| super::term::values(output, env))?;
+            let Poll::Ready(row) = row else {
+                return Ok(Poll::Pending);
+            };
             self.subs.reset();
             self.at += 1;
             if matches!(self.shape, Shape::Scalar) {

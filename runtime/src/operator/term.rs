@@ -26,8 +26,16 @@ pub(super) enum Node<'a> {
     /// A constant or a parameter.
     Const(Cow<'a, Value>),
     Item,
-    Row { frame: usize, structure: StructureId, layout: &'a Layout, column: usize },
-    Computed { frame: usize, column: usize },
+    Row {
+        frame: usize,
+        structure: StructureId,
+        layout: &'a Layout,
+        column: usize,
+    },
+    Computed {
+        frame: usize,
+        column: usize,
+    },
     /// A part of another term's value.
     Part(Box<Node<'a>>, &'a [u16]),
     Key(Vec<Node<'a>>),
@@ -79,10 +87,21 @@ impl Node<'_> {
     #[inline]
     pub(super) fn eval<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
         match self {
-            Node::Row { frame, structure, layout, column } => match env.tuple.get(*frame) {
-                Some(Frame::Row(key, row)) => layout
-                    .value_ref(key, row, *column)
-                    .map_err(|source| AskError::Damaged { structure: *structure, source }.into()),
+            Node::Row {
+                frame,
+                structure,
+                layout,
+                column,
+            } => match env.tuple.get(*frame) {
+                Some(Frame::Row(key, row)) => {
+                    layout.value_ref(key, row, *column).map_err(|source| {
+                        AskError::Damaged {
+                            structure: *structure,
+                            source,
+                        }
+                        .into()
+                    })
+                }
                 Some(Frame::Absent) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
             },
@@ -137,7 +156,10 @@ impl Node<'_> {
                 }
                 Value::Record(values(nodes, env)?)
             }
-            Node::Const(_) | Node::Item | Node::Row { .. } | Node::Computed { .. }
+            Node::Const(_)
+            | Node::Item
+            | Node::Row { .. }
+            | Node::Computed { .. }
             | Node::Sub(_) => self.eval(env)?.into_value(),
         })
     }
@@ -156,9 +178,9 @@ impl Node<'_> {
             Node::Const(value) => Cow::Borrowed(value.as_ref()),
             Node::Item => env.item.map_or(Cow::Owned(Value::Null), Cow::Borrowed),
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
-                Some(Frame::Values(values)) => {
-                    values.get(*column).map_or(Cow::Owned(Value::Null), Cow::Borrowed)
-                }
+                Some(Frame::Values(values)) => values
+                    .get(*column)
+                    .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
                 _ => Cow::Owned(self.eval(env)?.into_value()),
             },
             Node::Sub(slot) => match env.results.get(*slot) {
@@ -178,9 +200,7 @@ impl Node<'_> {
             Node::Part(node, _) => node.has_sub(),
             Node::Key(nodes) | Node::Call(_, nodes) => nodes.iter().any(Node::has_sub),
             Node::Binary(_, a, b) | Node::At(a, b) => a.has_sub() || b.has_sub(),
-            Node::Shape(present, nodes) => {
-                present.has_sub() || nodes.iter().any(Node::has_sub)
-            }
+            Node::Shape(present, nodes) => present.has_sub() || nodes.iter().any(Node::has_sub),
         }
     }
 }
@@ -270,5 +290,8 @@ fn compare(a: &ValueRef<'_>, op: Compare, b: &ValueRef<'_>) -> bool {
 
 #[cold]
 fn foreign_frame(frame: usize) -> Stop {
-    AskError::Plan(format!("frame {frame} is not of the kind that a term expects")).into()
+    AskError::Plan(format!(
+        "frame {frame} is not of the kind that a term expects"
+    ))
+    .into()
 }

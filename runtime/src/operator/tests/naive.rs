@@ -3,8 +3,8 @@
 use super::random::World;
 use querent_compiler::design::{Get, Op, Plan, Sub, Term, Test};
 use querent_compiler::model::{Compare, Direction, Page};
-use querent_compiler::value::ops::{self, Accumulator};
 use querent_compiler::value::Value;
+use querent_compiler::value::ops::{self, Accumulator};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,12 @@ impl Naive<'_> {
     pub(super) fn rows(&self, plan: &Plan, outer: &[Vec<Value>]) -> Vec<Vec<Value>> {
         self.op(&plan.root, outer)
             .iter()
-            .map(|t| plan.output.iter().map(|o| self.term(&o.term, t, &Value::Null)).collect())
+            .map(|t| {
+                plan.output
+                    .iter()
+                    .map(|o| self.term(&o.term, t, &Value::Null))
+                    .collect()
+            })
             .collect()
     }
 
@@ -28,7 +33,12 @@ impl Naive<'_> {
         let of = |input: &Op| self.op(input, outer);
         match op {
             Op::Input => vec![outer.to_vec()],
-            Op::Get { input, get, outer: keep, .. } => {
+            Op::Get {
+                input,
+                get,
+                outer: keep,
+                ..
+            } => {
                 let mut out = vec![];
                 for tuple in of(input) {
                     let rows = self.get(get, &tuple, &Value::Null);
@@ -40,7 +50,13 @@ impl Naive<'_> {
                 }
                 out
             }
-            Op::Merge { input, list, get, order, .. } => {
+            Op::Merge {
+                input,
+                list,
+                get,
+                order,
+                ..
+            } => {
                 let mut out = vec![];
                 for tuple in of(input) {
                     let mut items = BTreeSet::new();
@@ -113,7 +129,9 @@ impl Naive<'_> {
             }
             Op::Limit { input, count, last } => {
                 let mut tuples = of(input);
-                let Value::Int(n) = self.term(count, &vec![], &Value::Null) else { return tuples };
+                let Value::Int(n) = self.term(count, &vec![], &Value::Null) else {
+                    return tuples;
+                };
                 let n = n.max(0) as usize;
                 if *last && !self.starts(input) {
                     tuples.drain(..tuples.len().saturating_sub(n));
@@ -122,13 +140,22 @@ impl Naive<'_> {
                 }
                 tuples
             }
-            Op::Aggregate { input, group, aggregates, always, .. } => {
+            Op::Aggregate {
+                input,
+                group,
+                aggregates,
+                always,
+                ..
+            } => {
                 let mut groups: BTreeMap<Vec<Value>, Vec<Tuple>> = BTreeMap::new();
                 if *always && group.is_empty() {
                     groups.insert(vec![], vec![]);
                 }
                 for tuple in of(input) {
-                    let key = group.iter().map(|g| self.term(g, &tuple, &Value::Null)).collect();
+                    let key = group
+                        .iter()
+                        .map(|g| self.term(g, &tuple, &Value::Null))
+                        .collect();
                     groups.entry(key).or_default().push(tuple);
                 }
                 let row = |(mut key, members): (Vec<Value>, Vec<Tuple>)| {
@@ -152,8 +179,18 @@ impl Naive<'_> {
     /// A limit of the last rows before a cursor that is null takes the first instead.
     fn starts(&self, op: &Op) -> bool {
         match op {
-            Op::Get { get: Get { page: Some(page), .. }, .. }
-            | Op::Merge { get: Get { page: Some(page), .. }, .. }
+            Op::Get {
+                get: Get {
+                    page: Some(page), ..
+                },
+                ..
+            }
+            | Op::Merge {
+                get: Get {
+                    page: Some(page), ..
+                },
+                ..
+            }
             | Op::Page { page, .. } => self.cursor(page).is_none(),
             _ => super::super::profile::input_of(op).is_some_and(|input| self.starts(input)),
         }
@@ -172,12 +209,32 @@ impl Naive<'_> {
             let holds = |i: usize, op, term: &Term| {
                 ops::compare(&row[i], op, &self.term(term, tuple, item))
             };
-            let eq = get.eq.iter().enumerate().all(|(i, t)| holds(i, Compare::Eq, t));
+            let eq = get
+                .eq
+                .iter()
+                .enumerate()
+                .all(|(i, t)| holds(i, Compare::Eq, t));
             let lower = get.lower.as_ref().is_none_or(|b| {
-                holds(bound, if b.inclusive { Compare::Ge } else { Compare::Gt }, &b.term)
+                holds(
+                    bound,
+                    if b.inclusive {
+                        Compare::Ge
+                    } else {
+                        Compare::Gt
+                    },
+                    &b.term,
+                )
             });
             let upper = get.upper.as_ref().is_none_or(|b| {
-                holds(bound, if b.inclusive { Compare::Le } else { Compare::Lt }, &b.term)
+                holds(
+                    bound,
+                    if b.inclusive {
+                        Compare::Le
+                    } else {
+                        Compare::Lt
+                    },
+                    &b.term,
+                )
             });
             eq && lower && upper
         });
@@ -206,7 +263,10 @@ impl Naive<'_> {
     }
 
     fn by(&self, by: &[(Term, Direction)], a: &Tuple, b: &Tuple) -> Ordering {
-        let key = |t| by.iter().map(move |(term, _)| self.term(term, t, &Value::Null));
+        let key = |t| {
+            by.iter()
+                .map(move |(term, _)| self.term(term, t, &Value::Null))
+        };
         lexical(key(a), key(b), by.iter().map(|(_, d)| *d))
     }
 
@@ -218,7 +278,11 @@ impl Naive<'_> {
             Term::Const(value) => value.clone(),
             Term::Param(id, _) => self.params[id.index()].clone(),
             Term::Item => item.clone(),
-            Term::Column { frame, column, path } => {
+            Term::Column {
+                frame,
+                column,
+                path,
+            } => {
                 let value = &tuple[usize::from(*frame)][usize::from(*column)];
                 path.iter().fold(value.clone(), |value, &i| match value {
                     Value::Record(vs) | Value::Key(vs) => vs[usize::from(i)].clone(),
@@ -239,12 +303,18 @@ impl Naive<'_> {
                 _ => Value::Record(all(terms)),
             },
             Term::Sub(sub) => match sub.as_ref() {
-                Sub::Nested(plan) => {
-                    Value::List(self.rows(plan, tuple).into_iter().map(Value::Record).collect())
-                }
-                Sub::Scalar(plan) => {
-                    self.rows(plan, tuple).into_iter().flatten().next().unwrap_or_default()
-                }
+                Sub::Nested(plan) => Value::List(
+                    self.rows(plan, tuple)
+                        .into_iter()
+                        .map(Value::Record)
+                        .collect(),
+                ),
+                Sub::Scalar(plan) => self
+                    .rows(plan, tuple)
+                    .into_iter()
+                    .flatten()
+                    .next()
+                    .unwrap_or_default(),
             },
         }
     }
@@ -256,9 +326,9 @@ impl Naive<'_> {
             Test::Or(tests) => tests.iter().any(|t| self.test(t, tuple)),
             Test::Not(test) => !self.test(test, tuple),
             Test::Compare(a, op, b) => ops::compare(&term(a), *op, &term(b)),
-            Test::In(a, terms) => {
-                terms.iter().any(|b| ops::compare(&term(a), Compare::Eq, &term(b)))
-            }
+            Test::In(a, terms) => terms
+                .iter()
+                .any(|b| ops::compare(&term(a), Compare::Eq, &term(b))),
             Test::InList(a, list) => match term(list) {
                 Value::List(vs) => vs.iter().any(|v| ops::compare(&term(a), Compare::Eq, v)),
                 _ => false,
@@ -288,7 +358,11 @@ fn lexical(
     directions: impl Iterator<Item = Direction>,
 ) -> Ordering {
     for ((a, b), direction) in a.zip(b).zip(directions) {
-        let order = if direction == Direction::Asc { a.cmp(&b) } else { b.cmp(&a) };
+        let order = if direction == Direction::Asc {
+            a.cmp(&b)
+        } else {
+            b.cmp(&a)
+        };
         if order.is_ne() {
             return order;
         }

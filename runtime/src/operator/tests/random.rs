@@ -2,7 +2,9 @@
 
 use crate::cursor;
 use crate::layout::{Column, KeyPart, Layout};
-use querent_compiler::design::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, Sub, Term, Test};
+use querent_compiler::design::{
+    Aggregation, Bound, Estimate, Get, Op, Output, Plan, Sub, Term, Test,
+};
 use querent_compiler::model::{
     AggregateFn, Binary, Compare, Direction, Function, Page, ParamId, Size, Type,
 };
@@ -20,13 +22,20 @@ pub(super) struct World {
     pub(super) tables: Vec<Table>,
 }
 
-const SIZE: Size = Size { avg: 4.0, max: None };
+const SIZE: Size = Size {
+    avg: 4.0,
+    max: None,
+};
 
 impl World {
     /// Structure 0: key a int, b int?, id bigint; columns text?, float, list<int>, map.
     /// Structure 1: key id bigint; columns name text, note int?.
     pub(super) fn random(random: &mut Random) -> World {
-        let part = |ty, optional, direction| KeyPart { ty, optional, direction };
+        let part = |ty, optional, direction| KeyPart {
+            ty,
+            optional,
+            direction,
+        };
         let col = |ty, optional| Column { ty, optional };
         let list = Type::List(Box::new(Type::BigInt), SIZE);
         let map = Type::Map(Box::new(Type::BigInt), Box::new(Type::BigInt), SIZE);
@@ -48,17 +57,38 @@ impl World {
             vec![col(Type::Text(SIZE), false), col(Type::BigInt, true)],
         );
         let mut rows = vec![vec![], vec![]];
-        for _ in 0..random.below(40) {
+        for _ in 0..10 + random.below(40) {
             let ints = |random: &mut Random| {
-                (0..random.below(4)).map(|_| Value::Int(random.below(5) as i64)).collect()
+                (0..random.below(4))
+                    .map(|_| Value::Int(random.below(5) as i64))
+                    .collect()
             };
             let b = random.small_or_null();
-            let text = if random.chance(20) { Value::Null } else { random.text() };
-            let map = vec![(Value::Int(1), random.small()), (Value::Int(2), random.small())];
-            let map = if random.chance(30) { Value::Null } else { Value::Map(map) };
+            let text = if random.chance(20) {
+                Value::Null
+            } else {
+                random.text()
+            };
+            let map = vec![
+                (Value::Int(1), random.small()),
+                (Value::Int(2), random.small()),
+            ];
+            let map = if random.chance(30) {
+                Value::Null
+            } else {
+                Value::Map(map)
+            };
             let float = Value::Float((random.below(9) as f64 - 4.0) / 3.0 + 0.0);
             let list = Value::List(ints(random));
-            rows[0].push(vec![random.small(), b, random.small(), text, float, list, map]);
+            rows[0].push(vec![
+                random.small(),
+                b,
+                random.small(),
+                text,
+                float,
+                list,
+                map,
+            ]);
         }
         for id in 0..8 {
             if random.chance(75) {
@@ -72,7 +102,11 @@ impl World {
 
     /// Structure 0: key timeuuid, one for each of these milliseconds.
     pub(super) fn times(at: &[i64]) -> World {
-        let key = KeyPart { ty: Type::TimeUuid, optional: false, direction: Direction::Desc };
+        let key = KeyPart {
+            ty: Type::TimeUuid,
+            optional: false,
+            direction: Direction::Desc,
+        };
         let id = |(i, at): (usize, &i64)| {
             let ticks = at * 10_000 + 9_999 + 0x01b2_1dd2_1381_4000;
             let mut id = [i as u8; 16];
@@ -99,7 +133,11 @@ impl World {
             });
             tables.push(table);
         }
-        World { layouts, rows, tables }
+        World {
+            layouts,
+            rows,
+            tables,
+        }
     }
 
     pub(super) fn width(&self, structure: u16) -> usize {
@@ -138,7 +176,11 @@ impl Random {
     }
 
     fn direction(&mut self) -> Direction {
-        if self.chance(50) { Direction::Asc } else { Direction::Desc }
+        if self.chance(50) {
+            Direction::Asc
+        } else {
+            Direction::Desc
+        }
     }
 
     fn small(&mut self) -> Value {
@@ -146,7 +188,11 @@ impl Random {
     }
 
     fn small_or_null(&mut self) -> Value {
-        if self.chance(20) { Value::Null } else { self.small() }
+        if self.chance(20) {
+            Value::Null
+        } else {
+            self.small()
+        }
     }
 
     fn text(&mut self) -> Value {
@@ -167,7 +213,11 @@ impl Random {
             };
             Value::Text(cursor::encode(&values))
         };
-        let limit = if self.chance(20) { Value::Null } else { Value::Int(self.below(6) as i64 - 1) };
+        let limit = if self.chance(20) {
+            Value::Null
+        } else {
+            Value::Int(self.below(6) as i64 - 1)
+        };
         let params = vec![self.small_or_null(), Value::List(list), cursor, limit];
         let mut frames = vec![];
         let root = self.op(world, &mut frames, 3, 2);
@@ -178,14 +228,26 @@ impl Random {
         let mut terms: Vec<Term> = vec![];
         for (f, frame) in frames.iter().enumerate() {
             for c in 0..width(*frame) {
-                terms.push(Term::Column { frame: f as u16, column: c, path: vec![] });
+                terms.push(Term::Column {
+                    frame: f as u16,
+                    column: c,
+                    path: vec![],
+                });
             }
         }
         for _ in 0..self.below(3) {
             terms.push(self.term(world, frames, depth));
         }
-        let output = |term| Output { name: "x".into(), term, ty: Type::Any };
-        Plan { root, output: terms.into_iter().map(output).collect(), cursor: vec![] }
+        let output = |term| Output {
+            name: "x".into(),
+            term,
+            ty: Type::Any,
+        };
+        Plan {
+            root,
+            output: terms.into_iter().map(output).collect(),
+            cursor: vec![],
+        }
     }
 
     /// `size` operators at most; `depth` levels of subplans at most.
@@ -199,28 +261,51 @@ impl Random {
             return self.paged(world, frames);
         }
         let input = Box::new(self.op(world, frames, size - 1, depth));
-        match self.below(12) {
+        // What has nothing to work on is not worth testing often.
+        let choices = if size == 1 && self.chance(80) { 5 } else { 12 };
+        match self.below(choices) {
             0..=2 => {
                 let get = self.get(world, frames, depth, false);
-                frames.push(if get.structure == 0 { Frame::First } else { Frame::Second });
-                Op::Get { input, get, outer: self.chance(40), estimate }
+                frames.push(if get.structure == 0 {
+                    Frame::First
+                } else {
+                    Frame::Second
+                });
+                Op::Get {
+                    input,
+                    get,
+                    outer: self.chance(40),
+                    estimate,
+                }
             }
             3 | 4 => {
                 let list = if self.chance(50) {
                     vec![Term::Param(ParamId(1), vec![])]
                 } else {
-                    (0..self.below(4)).map(|_| self.int_term(world, frames, depth)).collect()
+                    (0..self.below(4))
+                        .map(|_| self.int_term(world, frames, depth))
+                        .collect()
                 };
                 let get = self.get(world, frames, depth, true);
                 frames.push(Frame::First);
                 let order = self.merge_order(world, &get, frames.len() as u16 - 1);
-                Op::Merge { input, list, get, order, estimate }
+                Op::Merge {
+                    input,
+                    list,
+                    get,
+                    order,
+                    estimate,
+                }
             }
             5 => {
                 let of = match frames.iter().position(|f| *f == Frame::First) {
                     Some(f) => {
                         let column = 5 + self.below(2) as u16;
-                        Term::Column { frame: f as u16, column, path: vec![] }
+                        Term::Column {
+                            frame: f as u16,
+                            column,
+                            path: vec![],
+                        }
                     }
                     None => Term::Param(ParamId(1), vec![]),
                 };
@@ -228,33 +313,57 @@ impl Random {
                 Op::Elements { input, of }
             }
             6 | 7 => {
-                let tests = (0..1 + self.below(2)).map(|_| self.test(world, frames, depth)).collect();
-                Op::Filter { input, tests, estimate }
+                let tests = (0..=self.below(2))
+                    .map(|_| self.test(world, frames, depth))
+                    .collect();
+                Op::Filter {
+                    input,
+                    tests,
+                    estimate,
+                }
             }
             8 => {
-                let by = (0..1 + self.below(2)).map(|_| self.term(world, frames, depth)).collect();
+                let by = (0..=self.below(2))
+                    .map(|_| self.term(world, frames, depth))
+                    .collect();
                 Op::Distinct { input, by }
             }
             9 => {
-                let by = (0..1 + self.below(2))
+                let by = (0..=self.below(2))
                     .map(|_| (self.term(world, frames, depth), self.direction()))
                     .collect();
-                Op::Sort { input, by, estimate }
+                Op::Sort {
+                    input,
+                    by,
+                    estimate,
+                }
             }
             10 => {
                 let count = match self.below(2) {
                     0 => Term::Param(ParamId(3), vec![]),
                     _ => Term::Const(Value::Int(self.below(8) as i64)),
                 };
-                Op::Limit { input, count, last: self.chance(40) }
+                Op::Limit {
+                    input,
+                    count,
+                    last: self.chance(40),
+                }
             }
             _ => {
-                let group: Vec<Term> =
-                    (0..self.below(3)).map(|_| self.term(world, frames, depth)).collect();
-                let aggregates: Vec<Aggregation> =
-                    (0..1 + self.below(3)).map(|_| self.aggregation(world, frames, depth)).collect();
+                let group: Vec<Term> = (0..self.below(3))
+                    .map(|_| self.term(world, frames, depth))
+                    .collect();
+                let aggregates: Vec<Aggregation> = (0..=self.below(3))
+                    .map(|_| self.aggregation(world, frames, depth))
+                    .collect();
                 *frames = vec![Frame::Group((group.len() + aggregates.len()) as u16)];
-                Op::Aggregate { input, group, aggregates, always: self.chance(50), estimate }
+                Op::Aggregate {
+                    input,
+                    group,
+                    aggregates,
+                    always: self.chance(50),
+                    estimate,
+                }
             }
         }
     }
@@ -268,15 +377,27 @@ impl Random {
             AggregateFn::Avg,
         ][self.below(5)];
         if function == AggregateFn::Count && self.chance(50) {
-            return Aggregation { function, distinct: false, arg: None };
+            return Aggregation {
+                function,
+                distinct: false,
+                arg: None,
+            };
         }
-        Aggregation { function, distinct: self.chance(30), arg: Some(self.term(world, frames, depth)) }
+        Aggregation {
+            function,
+            distinct: self.chance(30),
+            arg: Some(self.term(world, frames, depth)),
+        }
     }
 
     /// A read from a cursor, in the get or above it, with a limit perhaps.
     fn paged(&mut self, world: &World, frames: &mut Vec<Frame>) -> Op {
         let before = self.chance(50);
-        let page = if before { Page::Before(ParamId(2)) } else { Page::After(ParamId(2)) };
+        let page = if before {
+            Page::Before(ParamId(2))
+        } else {
+            Page::After(ParamId(2))
+        };
         let first = frames.len() as u16;
         frames.push(Frame::First);
         let eq = vec![Term::Const(self.small())];
@@ -293,23 +414,51 @@ impl Random {
             get.lower = Some(self.bound());
         }
         let estimate = Estimate::default();
-        let mut op = Op::Get { input: Box::new(Op::Input), get, outer: false, estimate };
+        let mut op = Op::Get {
+            input: Box::new(Op::Input),
+            get,
+            outer: false,
+            estimate,
+        };
         if self.chance(30) {
             let tests = vec![self.test(world, frames, 0)];
-            op = Op::Filter { input: Box::new(op), tests, estimate };
+            op = Op::Filter {
+                input: Box::new(op),
+                tests,
+                estimate,
+            };
         }
         if !inside {
             let by: Vec<_> = (1..3)
                 .map(|column| {
-                    (Term::Column { frame: first, column, path: vec![] }, self.direction())
+                    (
+                        Term::Column {
+                            frame: first,
+                            column,
+                            path: vec![],
+                        },
+                        self.direction(),
+                    )
                 })
                 .collect();
-            op = Op::Sort { input: Box::new(op), by: by.clone(), estimate };
-            op = Op::Page { input: Box::new(op), by, page };
+            op = Op::Sort {
+                input: Box::new(op),
+                by: by.clone(),
+                estimate,
+            };
+            op = Op::Page {
+                input: Box::new(op),
+                by,
+                page,
+            };
         }
         if self.chance(70) {
             let count = Term::Const(Value::Int(self.below(5) as i64));
-            op = Op::Limit { input: Box::new(op), count, last: before };
+            op = Op::Limit {
+                input: Box::new(op),
+                count,
+                last: before,
+            };
         }
         op
     }
@@ -319,7 +468,10 @@ impl Random {
             0 => Term::Param(ParamId(0), vec![]),
             _ => Term::Const(self.small()),
         };
-        Bound { term, inclusive: self.chance(50) }
+        Bound {
+            term,
+            inclusive: self.chance(50),
+        }
     }
 
     fn get(&mut self, world: &World, frames: &[Frame], depth: usize, item: bool) -> Get {
@@ -354,16 +506,31 @@ impl Random {
         let parts = world.layouts[0].key.iter().enumerate().skip(get.eq.len());
         parts
             .map(|(column, part)| {
-                let term = Term::Column { frame, column: column as u16, path: vec![] };
+                let term = Term::Column {
+                    frame,
+                    column: column as u16,
+                    path: vec![],
+                };
                 let reversed = (part.direction == Direction::Asc) == get.reverse;
-                (term, if reversed { Direction::Desc } else { Direction::Asc })
+                (
+                    term,
+                    if reversed {
+                        Direction::Desc
+                    } else {
+                        Direction::Asc
+                    },
+                )
             })
             .collect()
     }
 
     fn int_term(&mut self, world: &World, frames: &[Frame], depth: usize) -> Term {
         let frame = self.below(frames.len().max(1));
-        let column = |frame: usize, column| Term::Column { frame: frame as u16, column, path: vec![] };
+        let column = |frame: usize, column| Term::Column {
+            frame: frame as u16,
+            column,
+            path: vec![],
+        };
         match frames.get(frame) {
             Some(Frame::First) if self.chance(60) => column(frame, self.below(3) as u16),
             Some(Frame::Second) if self.chance(60) => column(frame, 2 * self.below(2) as u16),
@@ -384,12 +551,33 @@ impl Random {
     fn scalar(&mut self, world: &World, frames: &[Frame], depth: usize) -> Term {
         let mut inner = frames.to_vec();
         let input = Box::new(self.op(world, &mut inner, 1, depth - 1));
-        let aggregates = vec![Aggregation { function: AggregateFn::Count, distinct: false, arg: None }];
-        let root =
-            Op::Aggregate { input, group: vec![], aggregates, always: true, estimate: Estimate::default() };
-        let term = Term::Column { frame: 0, column: 0, path: vec![] };
-        let output = vec![Output { name: "n".into(), term, ty: Type::BigInt }];
-        Term::Sub(Box::new(Sub::Scalar(Plan { root, output, cursor: vec![] })))
+        let aggregates = vec![Aggregation {
+            function: AggregateFn::Count,
+            distinct: false,
+            arg: None,
+        }];
+        let root = Op::Aggregate {
+            input,
+            group: vec![],
+            aggregates,
+            always: true,
+            estimate: Estimate::default(),
+        };
+        let term = Term::Column {
+            frame: 0,
+            column: 0,
+            path: vec![],
+        };
+        let output = vec![Output {
+            name: "n".into(),
+            term,
+            ty: Type::BigInt,
+        }];
+        Term::Sub(Box::new(Sub::Scalar(Plan {
+            root,
+            output,
+            cursor: vec![],
+        })))
     }
 
     fn term(&mut self, world: &World, frames: &[Frame], depth: usize) -> Term {
@@ -398,18 +586,29 @@ impl Random {
         }
         let frame = self.below(frames.len());
         let column = self.below(usize::from(width(frames[frame]))) as u16;
-        let plain = Term::Column { frame: frame as u16, column, path: vec![] };
+        let plain = Term::Column {
+            frame: frame as u16,
+            column,
+            path: vec![],
+        };
         match self.below(14) {
             0 => Term::Binary(
                 [Binary::Add, Binary::Sub, Binary::Mul, Binary::Div][self.below(4)],
                 Box::new(plain),
                 Box::new(self.int_term(world, frames, depth)),
             ),
-            1 => Term::Key(vec![self.int_term(world, frames, 0), Term::Const(Value::Int(1))]),
+            1 => Term::Key(vec![
+                self.int_term(world, frames, 0),
+                Term::Const(Value::Int(1)),
+            ]),
             2 => Term::Shape(Box::new(plain), vec![self.term(world, frames, depth)]),
             3 => match frames.iter().position(|f| *f == Frame::First) {
                 Some(f) => Term::At(
-                    Box::new(Term::Column { frame: f as u16, column: 6, path: vec![] }),
+                    Box::new(Term::Column {
+                        frame: f as u16,
+                        column: 6,
+                        path: vec![],
+                    }),
                     Box::new(self.int_term(world, frames, 0)),
                 ),
                 None => plain,
@@ -418,7 +617,11 @@ impl Random {
                 let mut inner = frames.to_vec();
                 let root = self.op(world, &mut inner, 2, depth - 1);
                 let plan = self.output(world, root, &inner, depth - 1);
-                Term::Sub(Box::new(if self.chance(70) { Sub::Nested(plan) } else { Sub::Scalar(plan) }))
+                Term::Sub(Box::new(if self.chance(70) {
+                    Sub::Nested(plan)
+                } else {
+                    Sub::Scalar(plan)
+                }))
             }
             6 if depth > 0 => self.scalar(world, frames, depth),
             _ => plain,
@@ -426,23 +629,45 @@ impl Random {
     }
 
     fn test(&mut self, world: &World, frames: &[Frame], depth: usize) -> Test {
-        let op = [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge]
-            [self.below(6)];
+        let op = [
+            Compare::Eq,
+            Compare::Ne,
+            Compare::Lt,
+            Compare::Le,
+            Compare::Gt,
+            Compare::Ge,
+        ][self.below(6)];
         match self.below(9) {
             0 => Test::Not(Box::new(self.test(world, frames, depth))),
-            1 => Test::Or(vec![self.test(world, frames, depth), self.test(world, frames, depth)]),
-            2 => Test::And(vec![self.test(world, frames, depth), self.test(world, frames, depth)]),
-            3 => Test::InList(self.int_term(world, frames, depth), Term::Param(ParamId(1), vec![])),
+            1 => Test::Or(vec![
+                self.test(world, frames, depth),
+                self.test(world, frames, depth),
+            ]),
+            2 => Test::And(vec![
+                self.test(world, frames, depth),
+                self.test(world, frames, depth),
+            ]),
+            3 => Test::InList(
+                self.int_term(world, frames, depth),
+                Term::Param(ParamId(1), vec![]),
+            ),
             4 => Test::In(
                 self.term(world, frames, depth),
-                vec![self.int_term(world, frames, depth), self.term(world, frames, depth)],
+                vec![
+                    self.int_term(world, frames, depth),
+                    self.term(world, frames, depth),
+                ],
             ),
             5 => Test::IsNull(self.term(world, frames, depth)),
             6 if depth > 0 => {
                 let mut inner = frames.to_vec();
                 Test::Exists(Box::new(self.op(world, &mut inner, 2, depth - 1)))
             }
-            _ => Test::Compare(self.term(world, frames, depth), op, self.int_term(world, frames, depth)),
+            _ => Test::Compare(
+                self.term(world, frames, depth),
+                op,
+                self.int_term(world, frames, depth),
+            ),
         }
     }
 }
@@ -450,8 +675,7 @@ impl Random {
 fn width(frame: Frame) -> u16 {
     match frame {
         Frame::First => 7,
-        Frame::Second => 3,
-        Frame::Element => 3,
+        Frame::Second | Frame::Element => 3,
         Frame::Group(n) => n,
     }
 }
