@@ -1,7 +1,9 @@
 //! Querent: the runtime. Open, ask, change, verify.
 
+pub mod cursor;
 pub mod key;
 pub mod layout;
+pub mod operator;
 pub mod row;
 #[cfg(test)]
 mod samples;

@@ -17,7 +17,11 @@ pub fn compare(a: &Value, op: Compare, b: &Value) -> bool {
     if a.is_null() || b.is_null() {
         return false;
     }
-    let order = order(a, b);
+    holds(op, order(a, b))
+}
+
+/// True if two values that are not null and stand in this order meet the comparison.
+pub fn holds(op: Compare, order: Ordering) -> bool {
     match op {
         Compare::Eq => order.is_eq(),
         Compare::Ne => order.is_ne(),

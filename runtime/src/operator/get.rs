@@ -1,0 +1,146 @@
+//! `get` and `follow`: for each input tuple, the rows of one read.
+
+use super::feed::Feed;
+use super::range::Range;
+use super::sub::Subs;
+use super::{AskError, Context, Frame, Operator, Tuples};
+use crate::store::{Batch, Fill, Reader, Source};
+use std::collections::VecDeque;
+use std::task::Poll;
+
+pub(super) struct Get<'a, R: Reader> {
+    step: usize,
+    feed: Feed<'a, R>,
+    range: Range<'a>,
+    /// Whether a tuple without a row is kept.
+    outer: bool,
+    subs: Subs<'a, R>,
+    /// Reads in flight, in the order of their tuples.
+    open: VecDeque<Open<R>>,
+    exhausted: bool,
+    batch: Batch<R::B>,
+}
+
+struct Open<R: Reader> {
+    tuple: Vec<Frame<R::B>>,
+    /// None where nothing can be found.
+    source: Option<R::S>,
+    found: bool,
+}
+
+impl<'a, R: Reader> Get<'a, R> {
+    pub(super) fn new(
+        step: usize,
+        feed: Feed<'a, R>,
+        range: Range<'a>,
+        outer: bool,
+        subs: Subs<'a, R>,
+    ) -> Self {
+        let batch = Batch { rows: Vec::new() };
+        Get {
+            step,
+            feed,
+            range,
+            outer,
+            subs,
+            open: VecDeque::new(),
+            exhausted: false,
+            batch,
+        }
+    }
+
+    /// Opens reads for further tuples until enough are in flight.
+    fn open_ahead(&mut self, cx: &Context<'a, R>, want: usize) -> Result<(), AskError> {
+        while self.open.len() < R::AHEAD.max(1) && !self.exhausted {
+            // A point get gives one row at most, so that many tuples are wanted anyway.
+            let ask = if self.range.is_point() { want } else { 1 };
+            match self.feed.ready(cx, ask)? {
+                Fill::Rows => {}
+                Fill::Wait => return Ok(()),
+                Fill::End => {
+                    self.exhausted = true;
+                    return Ok(());
+                }
+            }
+            let range = &self.range;
+            let read = self
+                .subs
+                .resolve(cx, self.feed.tuple(), None, |env| range.read(env))?;
+            let Poll::Ready(read) = read else {
+                return Ok(());
+            };
+            self.subs.reset();
+            let source = match &read {
+                Some(read) => {
+                    cx.count(self.step, |actual| actual.gets += 1);
+                    Some(cx.reader.open(read)?)
+                }
+                None => None,
+            };
+            let tuple = self.feed.take().collect();
+            self.open.push_back(Open {
+                tuple,
+                source,
+                found: false,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
+    fn start(&mut self, outer: &[Frame<R::B>]) {
+        self.feed.start(outer);
+        self.subs.reset();
+        self.open.clear();
+        self.exhausted = false;
+    }
+
+    fn fill(
+        &mut self,
+        cx: &Context<'a, R>,
+        want: usize,
+        out: &mut Tuples<R::B>,
+    ) -> Result<Fill, AskError> {
+        let mut added = 0;
+        while added < want {
+            self.open_ahead(cx, want - added)?;
+            let Some(front) = self.open.front_mut() else {
+                let reason = if self.exhausted {
+                    Fill::End
+                } else {
+                    Fill::Wait
+                };
+                return Ok(cx.settle(self.step, added, reason));
+            };
+            let fill = match &mut front.source {
+                Some(source) => source.fill(want - added, &mut self.batch)?,
+                None => Fill::End,
+            };
+            match fill {
+                Fill::Wait => return Ok(cx.settle(self.step, added, Fill::Wait)),
+                Fill::Rows => {
+                    front.found = true;
+                    let read = self.batch.rows.len();
+                    cx.count(self.step, |actual| actual.reads += read as u64);
+                    added += read;
+                    for (key, row) in self.batch.rows.drain(..) {
+                        out.push_joined(&front.tuple, Frame::Row(key, row));
+                    }
+                    // A point get has no second row: the store is not asked for one.
+                    if self.range.is_point() {
+                        self.open.pop_front();
+                    }
+                }
+                Fill::End => {
+                    if self.outer && !front.found {
+                        out.push_joined(&front.tuple, Frame::Absent);
+                        added += 1;
+                    }
+                    self.open.pop_front();
+                }
+            }
+        }
+        Ok(cx.settle(self.step, added, Fill::End))
+    }
+}

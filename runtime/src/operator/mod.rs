@@ -1,0 +1,209 @@
+//! Plan operators: one file each, pulling batches of tuples of borrowed rows.
+//!
+//! Invariants that every operator keeps:
+//! - **Nothing is decoded unless a term asks for it.** A frame is the bytes of a row.
+//! - **Nothing is read that is not wanted.** `want` is a real demand: an operator never asks its
+//!   input for more than it may still need.
+//! - **Everything can be resumed.** When a source says [`Fill::Wait`] the operator keeps what it
+//!   has and goes on there at the next call. Terms with subplans are evaluated from their start
+//!   again; what their subplans gave is kept until the tuple is done.
+
+mod aggregate;
+mod answer;
+mod bind;
+mod build;
+mod distinct;
+mod elements;
+mod feed;
+mod filter;
+mod get;
+mod input;
+mod limit;
+mod merge;
+mod order;
+mod page;
+mod profile;
+mod range;
+mod sort;
+mod sub;
+mod term;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, RowView};
+pub use profile::{Actual, Step, steps};
+
+use crate::cursor::CursorError;
+use crate::key::KeyError;
+use crate::layout::Layout;
+use crate::row::RowError;
+use crate::store::{Fill, Reader, StoreError};
+use querent_compiler::design::StructureId;
+use querent_compiler::value::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// How many tuples a batch holds where the demand is open.
+const BATCH: usize = 64;
+
+/// One part of a tuple.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Frame<B> {
+    /// Key and row of a structure.
+    Row(B, B),
+    /// A computed record.
+    Values(Rc<[Value]>),
+    /// The row of an outer get that found nothing: all its columns are null.
+    #[default]
+    Absent,
+}
+
+/// Tuples of `stride` frames each, one behind the other.
+#[derive(Debug)]
+pub(crate) struct Tuples<B> {
+    stride: usize,
+    count: usize,
+    frames: Vec<Frame<B>>,
+}
+
+impl<B: Clone> Tuples<B> {
+    fn new(stride: usize) -> Self {
+        Tuples {
+            stride,
+            count: 0,
+            frames: Vec::new(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+        self.frames.clear();
+    }
+
+    /// Appends a tuple; the frames are as many as the stride.
+    fn push(&mut self, frames: impl IntoIterator<Item = Frame<B>>) {
+        self.frames.extend(frames);
+        self.count += 1;
+        debug_assert_eq!(self.frames.len(), self.count * self.stride);
+    }
+
+    /// Appends a tuple made of an outer tuple and one frame.
+    #[inline]
+    fn push_joined(&mut self, outer: &[Frame<B>], frame: Frame<B>) {
+        self.frames.extend_from_slice(outer);
+        self.frames.push(frame);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn get(&self, i: usize) -> &[Frame<B>] {
+        self.frames
+            .get(i * self.stride..(i + 1) * self.stride)
+            .unwrap_or_default()
+    }
+
+    /// Moves a tuple out, leaving absent frames.
+    fn take(&mut self, i: usize) -> impl Iterator<Item = Frame<B>> {
+        let range = i * self.stride..(i + 1) * self.stride;
+        self.frames
+            .get_mut(range)
+            .unwrap_or_default()
+            .iter_mut()
+            .map(std::mem::take)
+    }
+}
+
+/// What the operators of one answer share.
+pub(crate) struct Context<'a, R> {
+    reader: &'a R,
+    profile: Vec<Cell<Actual>>,
+}
+
+impl<R> Context<'_, R> {
+    #[inline]
+    fn count(&self, step: usize, add: impl FnOnce(&mut Actual)) {
+        if let Some(cell) = self.profile.get(step) {
+            let mut actual = cell.get();
+            add(&mut actual);
+            cell.set(actual);
+        }
+    }
+
+    /// Ends a fill: counts the tuples appended, and lets what was appended go before the reason
+    /// for which no more was.
+    #[inline]
+    fn settle(&self, step: usize, added: usize, otherwise: Fill) -> Fill {
+        if added == 0 {
+            return otherwise;
+        }
+        self.count(step, |actual| actual.rows += added as u64);
+        Fill::Rows
+    }
+}
+
+/// A pull operator.
+pub(crate) trait Operator<'a, R: Reader> {
+    /// Starts anew, with an outer tuple. Called before the first fill.
+    fn start(&mut self, outer: &[Frame<R::B>]);
+
+    /// Appends up to `want` (at least 1) tuples. [`Fill::Wait`] and [`Fill::End`] append none.
+    fn fill(
+        &mut self,
+        cx: &Context<'a, R>,
+        want: usize,
+        out: &mut Tuples<R::B>,
+    ) -> Result<Fill, AskError>;
+}
+
+type Boxed<'a, R> = Box<dyn Operator<'a, R> + 'a>;
+
+/// Why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A cursor parameter.
+    #[error("parameter {param}: {source}")]
+    Cursor {
+        /// Position of the parameter.
+        param: usize,
+        /// Reason.
+        source: CursorError,
+    },
+    /// A value cannot be looked up in a structure's key.
+    #[error("structure {structure}, key part {part}: {source}")]
+    Key {
+        /// Position of the structure in the design.
+        structure: StructureId,
+        /// Position of the key part.
+        part: usize,
+        /// Reason.
+        source: KeyError,
+    },
+    /// A stored row cannot be read.
+    #[error("a damaged row in structure {structure}: {source}; run verify, then repair")]
+    Damaged {
+        /// Position of the structure in the design.
+        structure: StructureId,
+        /// Reason.
+        source: RowError,
+    },
+    /// The plan does not fit the design.
+    #[error("the plan does not fit the design: {0}; compile the model again")]
+    Plan(String),
+}
+
+/// Everything that an answer is made from.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The layouts of all structures of the design, by [`StructureId`].
+    pub layouts: &'a [Layout],
+    /// The question's parameters. A cursor is a text made by an earlier answer, or null.
+    pub params: &'a [Value],
+}

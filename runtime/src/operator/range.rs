@@ -1,0 +1,238 @@
+//! From a plan's get and a tuple to one read in encoded keys.
+
+use super::AskError;
+use super::term::{Env, Node, Stop};
+use crate::key::{self, KeyError};
+use crate::layout::{KeyPart, Layout};
+use crate::store::{Buf, Keys, Read};
+use querent_compiler::design::StructureId;
+use querent_compiler::model::{Direction, Type};
+use querent_compiler::value::Value;
+use std::borrow::Cow;
+
+/// A get with its terms bound.
+pub(super) struct Range<'a> {
+    pub(super) structure: StructureId,
+    pub(super) layout: &'a Layout,
+    pub(super) eq: Vec<Node<'a>>,
+    pub(super) lower: Option<(Node<'a>, bool)>,
+    pub(super) upper: Option<(Node<'a>, bool)>,
+    /// Whether rows are read from the last key to the first.
+    pub(super) reverse: bool,
+    pub(super) page: Option<Edge>,
+    pub(super) limit: Option<usize>,
+}
+
+/// Where a page begins or ends: only keys on one side of these values (of all key parts behind
+/// `eq`) are read.
+pub(super) struct Edge {
+    pub(super) values: Vec<Value>,
+    /// Keys above it, in bytes; otherwise those below.
+    pub(super) above: bool,
+}
+
+/// One end of a range of values, encoded behind the prefix.
+enum End {
+    /// Below every value of the part's type.
+    Below,
+    At(Vec<u8>, bool),
+    /// Above every value of the part's type.
+    Above,
+}
+
+impl Range<'_> {
+    /// True if at most one row can be found.
+    pub(super) fn is_point(&self) -> bool {
+        self.eq.len() == self.layout.key.len()
+    }
+
+    /// The read for a tuple; none if nothing can be found.
+    pub(super) fn read<B: Buf>(&self, env: &Env<'_, B>) -> Result<Option<Read>, Stop> {
+        let keys = self.keys(env)?;
+        Ok(keys.map(|keys| Read {
+            structure: self.structure,
+            keys,
+            reverse: self.reverse,
+            limit: self.limit,
+        }))
+    }
+
+    fn keys<B: Buf>(&self, env: &Env<'_, B>) -> Result<Option<Keys>, Stop> {
+        let mut prefix = Vec::with_capacity(32);
+        for (i, node) in self.eq.iter().enumerate() {
+            let value = node.value_cow(env)?;
+            let part = self.part(i)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            match key::encode(&value, &part.ty, part.optional, part.direction, &mut prefix) {
+                Ok(()) => {}
+                // Equal to no value that the part can have.
+                Err(KeyError::IntRange(_)) => return Ok(None),
+                Err(source) => return Err(self.key_error(i, source).into()),
+            }
+        }
+        if self.is_point() {
+            if self.layout.key.is_empty() {
+                prefix = self
+                    .layout
+                    .encode_key(&[])
+                    .map_err(|e| self.key_error(0, e))?;
+            }
+            // The one row is the cursor's own, which belongs to neither side of it.
+            return Ok(self.page.is_none().then_some(Keys::Point(prefix)));
+        }
+        let Some((mut lower, mut upper)) = self.bounds(env, &prefix)? else {
+            return Ok(None);
+        };
+        if let Some(edge) = &self.page {
+            let mut at = prefix;
+            for (i, value) in edge.values.iter().enumerate() {
+                let i = i + self.eq.len();
+                let part = self.part(i)?;
+                key::encode(value, &part.ty, part.optional, part.direction, &mut at)
+                    .map_err(|e| self.key_error(i, e))?;
+            }
+            if edge.above {
+                let Some(above) = key::successor(&at) else {
+                    return Ok(None);
+                };
+                lower = lower.max(above);
+            } else if upper.as_ref().is_none_or(|upper| at < *upper) {
+                upper = Some(at);
+            }
+        }
+        let empty = upper.as_ref().is_some_and(|upper| lower >= *upper);
+        Ok((!empty).then_some(Keys::Range { lower, upper }))
+    }
+
+    /// The range of the part behind the prefix, in bytes; none if it is empty.
+    #[expect(
+        clippy::type_complexity,
+        reason = "lower and upper bound of `Keys::Range`"
+    )]
+    fn bounds<B: Buf>(
+        &self,
+        env: &Env<'_, B>,
+        prefix: &[u8],
+    ) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>, Stop> {
+        if self.lower.is_none() && self.upper.is_none() {
+            return Ok(Some((prefix.to_vec(), key::successor(prefix))));
+        }
+        let part = self.part(self.eq.len())?;
+        let mut ends = [None, None];
+        let bounds = [(&self.lower, true), (&self.upper, false)];
+        for (end, (bound, is_lower)) in ends.iter_mut().zip(bounds) {
+            let Some((node, inclusive)) = bound else {
+                continue;
+            };
+            let value = node.value_cow(env)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            *end = Some(self.end(prefix, part, &value, *inclusive, is_lower)?);
+        }
+        let [mut lower, upper] = ends;
+        // Null is below every value and satisfies no comparison.
+        if part.optional && matches!(lower, None | Some(End::Below)) {
+            lower = Some(self.end(prefix, part, &Value::Null, false, true)?);
+        }
+        if matches!(lower, Some(End::Above)) || matches!(upper, Some(End::Below)) {
+            return Ok(None);
+        }
+        // A descending part is stored complemented: its greatest value comes first.
+        let (first, last) = match part.direction {
+            Direction::Asc => (lower, upper),
+            Direction::Desc => (upper, lower),
+        };
+        let from = match first {
+            Some(End::At(bytes, true)) => bytes,
+            Some(End::At(bytes, false)) => match key::successor(&bytes) {
+                Some(next) => next,
+                None => return Ok(None),
+            },
+            _ => prefix.to_vec(),
+        };
+        let to = match last {
+            Some(End::At(bytes, true)) => key::successor(&bytes),
+            Some(End::At(bytes, false)) => Some(bytes),
+            _ => key::successor(prefix),
+        };
+        Ok(Some((from, to)))
+    }
+
+    fn end(
+        &self,
+        prefix: &[u8],
+        part: &KeyPart,
+        value: &Value,
+        inclusive: bool,
+        is_lower: bool,
+    ) -> Result<End, AskError> {
+        let (value, inclusive) = match (&part.ty, value) {
+            (Type::TimeUuid, Value::Timestamp(at)) => {
+                // A millisecond has many ids: its first one is in it, that of the next is not.
+                let at = if inclusive == is_lower {
+                    Some(*at)
+                } else {
+                    at.checked_add(1)
+                };
+                match at.map(first_timeuuid) {
+                    Some(Ok(id)) => (Cow::Owned(id), is_lower),
+                    Some(Err(end)) => return Ok(end),
+                    None => return Ok(End::Above),
+                }
+            }
+            _ => (Cow::Borrowed(value), inclusive),
+        };
+        let mut bytes = prefix.to_vec();
+        match key::encode(&value, &part.ty, part.optional, part.direction, &mut bytes) {
+            Ok(()) => Ok(End::At(bytes, inclusive)),
+            Err(KeyError::IntRange(n)) if n < 0 => Ok(End::Below),
+            Err(KeyError::IntRange(_)) => Ok(End::Above),
+            Err(source) => Err(self.key_error(self.eq.len(), source)),
+        }
+    }
+
+    fn part(&self, i: usize) -> Result<&KeyPart, AskError> {
+        self.layout.key.get(i).ok_or_else(|| {
+            let parts = self.layout.key.len();
+            let structure = self.structure;
+            AskError::Plan(format!(
+                "key part {i} of structure {structure}, which has {parts}"
+            ))
+        })
+    }
+
+    fn key_error(&self, part: usize, source: KeyError) -> AskError {
+        AskError::Key {
+            structure: self.structure,
+            part,
+            source,
+        }
+    }
+}
+
+/// The least timeuuid of a millisecond.
+fn first_timeuuid(at: i64) -> Result<Value, End> {
+    const GREGORIAN_TO_UNIX_100NS: i128 = 0x01b2_1dd2_1381_4000;
+    let ticks = i128::from(at) * 10_000 + GREGORIAN_TO_UNIX_100NS;
+    if ticks < 0 {
+        return Err(End::Below);
+    }
+    if ticks >> 60 != 0 {
+        return Err(End::Above);
+    }
+    let ticks = ticks as u64;
+    let mut id = [0; 16];
+    let (low, mid, high) = (ticks as u32, (ticks >> 32) as u16, (ticks >> 48) as u16);
+    let fields = low
+        .to_be_bytes()
+        .into_iter()
+        .chain(mid.to_be_bytes())
+        .chain(high.to_be_bytes());
+    for (to, from) in id.iter_mut().zip(fields) {
+        *to = from;
+    }
+    Ok(Value::TimeUuid(id))
+}

@@ -1,0 +1,167 @@
+//! Subplans inside terms: run for one tuple at a time, resumable, their values kept meanwhile.
+
+use super::term::{Env, Node, Stop};
+use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
+use crate::store::{Fill, Reader};
+use querent_compiler::value::Value;
+use std::task::Poll;
+
+/// The subplans in the terms of one operator, by slot.
+pub(super) struct Subs<'a, R: Reader> {
+    slots: Vec<Slot<'a, R>>,
+    results: Vec<Option<Value>>,
+}
+
+/// What a subplan's rows become.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    Nested,
+    Scalar,
+    Exists,
+}
+
+struct Slot<'a, R: Reader> {
+    shape: Shape,
+    root: Boxed<'a, R>,
+    output: Vec<Node<'a>>,
+    /// The subplans in the output's terms.
+    subs: Subs<'a, R>,
+    running: bool,
+    tuples: Tuples<R::B>,
+    at: usize,
+    rows: Vec<Value>,
+}
+
+impl<'a, R: Reader> Subs<'a, R> {
+    pub(super) fn new() -> Self {
+        Subs {
+            slots: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
+    /// Adds a subplan and returns its slot.
+    pub(super) fn add(
+        &mut self,
+        shape: Shape,
+        root: Boxed<'a, R>,
+        stride: usize,
+        output: Vec<Node<'a>>,
+        subs: Subs<'a, R>,
+    ) -> usize {
+        self.slots.push(Slot {
+            shape,
+            root,
+            output,
+            subs,
+            running: false,
+            tuples: Tuples::new(stride),
+            at: 0,
+            rows: Vec::new(),
+        });
+        self.results.push(None);
+        self.slots.len() - 1
+    }
+
+    /// Forgets what the subplans gave: the next evaluation is over another tuple.
+    pub(super) fn reset(&mut self) {
+        for (slot, result) in self.slots.iter_mut().zip(&mut self.results) {
+            slot.running = false;
+            *result = None;
+        }
+    }
+
+    /// The values of the subplans, as far as they were run.
+    pub(super) fn results(&self) -> &[Option<Value>] {
+        &self.results
+    }
+
+    /// Evaluates over a tuple, running the subplans that it needs. Pending: the store said *wait*;
+    /// call again with the same tuple. The caller resets when it is done with the tuple.
+    pub(super) fn resolve<T>(
+        &mut self,
+        cx: &Context<'a, R>,
+        tuple: &[Frame<R::B>],
+        item: Option<&Value>,
+        mut evaluate: impl FnMut(&Env<'_, R::B>) -> Result<T, Stop>,
+    ) -> Result<Poll<T>, AskError> {
+        loop {
+            match evaluate(&Env {
+                tuple,
+                item,
+                results: &self.results,
+            }) {
+                Ok(value) => return Ok(Poll::Ready(value)),
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Need(at)) => {
+                    let (Some(slot), Some(result)) =
+                        (self.slots.get_mut(at), self.results.get_mut(at))
+                    else {
+                        return Err(AskError::Plan(format!("no subplan {at}")));
+                    };
+                    match slot.run(cx, tuple)? {
+                        Poll::Ready(value) => *result = Some(value),
+                        Poll::Pending => return Ok(Poll::Pending),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'a, R: Reader> Slot<'a, R> {
+    fn run(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<Value>, AskError> {
+        if !self.running {
+            self.running = true;
+            self.root.start(outer);
+            self.subs.reset();
+            self.tuples.clear();
+            self.at = 0;
+            self.rows.clear();
+        }
+        let want = if matches!(self.shape, Shape::Nested) {
+            BATCH
+        } else {
+            1
+        };
+        loop {
+            if self.at == self.tuples.len() {
+                self.tuples.clear();
+                self.at = 0;
+                match self.root.fill(cx, want, &mut self.tuples)? {
+                    Fill::Rows => {}
+                    Fill::Wait => return Ok(Poll::Pending),
+                    Fill::End => return Ok(Poll::Ready(self.finish())),
+                }
+            }
+            if matches!(self.shape, Shape::Exists) {
+                self.running = false;
+                return Ok(Poll::Ready(Value::Bool(true)));
+            }
+            let (output, tuple) = (&self.output, self.tuples.get(self.at));
+            let row = self
+                .subs
+                .resolve(cx, tuple, None, |env| super::term::values(output, env))?;
+            let Poll::Ready(row) = row else {
+                return Ok(Poll::Pending);
+            };
+            self.subs.reset();
+            self.at += 1;
+            if matches!(self.shape, Shape::Scalar) {
+                self.running = false;
+                return Ok(Poll::Ready(row.into_iter().next().unwrap_or_default()));
+            }
+            self.rows.push(Value::Record(row));
+        }
+    }
+
+    /// The value where no further row comes.
+    fn finish(&mut self) -> Value {
+        self.running = false;
+        match self.shape {
+            Shape::Nested => Value::List(std::mem::take(&mut self.rows)),
+            Shape::Scalar => Value::Null,
+            Shape::Exists => Value::Bool(false),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Terms and tests, bound to the frames of a plan, and their evaluation over a tuple.
+//!
+//! Evaluation is pure. A subplan's value that is not there yet stops it ([`Stop::Need`]); whoever
+//! evaluates runs the subplan ([`super::sub::Subs`]) and evaluates again.
+
+use super::{AskError, Frame};
+use crate::layout::{Layout, ValueRef};
+use crate::store::Buf;
+use querent_compiler::design::StructureId;
+use querent_compiler::model::{Binary, Compare, Function};
+use querent_compiler::value::{Value, ops};
+use std::borrow::Cow;
+use std::mem::discriminant;
+
+/// What a frame of a tuple holds: known from the plan.
+#[derive(Clone, Copy)]
+pub(super) enum Kind<'a> {
+    /// A row of a structure.
+    Row(StructureId, &'a Layout),
+    /// A computed record of so many values.
+    Computed(usize),
+}
+
+/// A term with its frames and parameters looked up.
+pub(super) enum Node<'a> {
+    /// A constant or a parameter.
+    Const(Cow<'a, Value>),
+    Item,
+    Row {
+        frame: usize,
+        structure: StructureId,
+        layout: &'a Layout,
+        column: usize,
+    },
+    Computed {
+        frame: usize,
+        column: usize,
+    },
+    /// A part of another term's value.
+    Part(Box<Node<'a>>, &'a [u16]),
+    Key(Vec<Node<'a>>),
+    Binary(Binary, Box<Node<'a>>, Box<Node<'a>>),
+    Call(Function, Vec<Node<'a>>),
+    At(Box<Node<'a>>, Box<Node<'a>>),
+    Shape(Box<Node<'a>>, Vec<Node<'a>>),
+    /// The subplan of this slot.
+    Sub(usize),
+}
+
+/// A test with its terms bound.
+pub(super) enum Check<'a> {
+    And(Vec<Check<'a>>),
+    Or(Vec<Check<'a>>),
+    Not(Box<Check<'a>>),
+    Compare(Node<'a>, Compare, Node<'a>),
+    In(Node<'a>, Vec<Node<'a>>),
+    InList(Node<'a>, Node<'a>),
+    IsNull(Node<'a>),
+    /// The subplan of this slot yields a tuple.
+    Exists(usize),
+}
+
+/// What a term is evaluated over.
+pub(super) struct Env<'t, B> {
+    pub(super) tuple: &'t [Frame<B>],
+    /// The current element of a merge.
+    pub(super) item: Option<&'t Value>,
+    /// The values of subplans, by slot.
+    pub(super) results: &'t [Option<Value>],
+}
+
+/// Why an evaluation has no value yet, or none at all.
+pub(super) enum Stop {
+    /// The subplan of this slot must be run first.
+    Need(usize),
+    Error(AskError),
+}
+
+impl From<AskError> for Stop {
+    fn from(error: AskError) -> Self {
+        Stop::Error(error)
+    }
+}
+
+impl Node<'_> {
+    /// The value, borrowed from the tuple where it can be.
+    #[inline]
+    pub(super) fn eval<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
+        match self {
+            Node::Row {
+                frame,
+                structure,
+                layout,
+                column,
+            } => match env.tuple.get(*frame) {
+                Some(Frame::Row(key, row)) => {
+                    layout.value_ref(key, row, *column).map_err(|source| {
+                        AskError::Damaged {
+                            structure: *structure,
+                            source,
+                        }
+                        .into()
+                    })
+                }
+                Some(Frame::Absent) => Ok(ValueRef::Null),
+                _ => Err(foreign_frame(*frame)),
+            },
+            Node::Const(value) => Ok(ValueRef::of(value)),
+            _ => self.eval_rare(env),
+        }
+    }
+
+    fn eval_rare<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
+        match self {
+            Node::Computed { frame, column } => match env.tuple.get(*frame) {
+                Some(Frame::Values(values)) => {
+                    Ok(values.get(*column).map_or(ValueRef::Null, ValueRef::of))
+                }
+                Some(Frame::Absent) => Ok(ValueRef::Null),
+                _ => Err(foreign_frame(*frame)),
+            },
+            Node::Item => Ok(env.item.map_or(ValueRef::Null, ValueRef::of)),
+            Node::Sub(slot) => match env.results.get(*slot) {
+                Some(Some(value)) => Ok(ValueRef::of(value)),
+                _ => Err(Stop::Need(*slot)),
+            },
+            _ => Ok(self.compute(env)?.into()),
+        }
+    }
+
+    fn compute<B: Buf>(&self, env: &Env<'_, B>) -> Result<Value, Stop> {
+        Ok(match self {
+            Node::Part(of, path) => part(&*of.value_cow(env)?, path).clone(),
+            Node::Key(nodes) => {
+                let mut parts = Vec::with_capacity(nodes.len());
+                for node in nodes {
+                    match node.value(env)? {
+                        Value::Null if parts.is_empty() => return Ok(Value::Null),
+                        // Keys of instances are flat.
+                        Value::Key(inner) => parts.extend(inner),
+                        value => parts.push(value),
+                    }
+                }
+                Value::Key(parts)
+            }
+            Node::Binary(op, a, b) => {
+                ops::binary(*op, a.value_cow(env)?.as_ref(), b.value_cow(env)?.as_ref())
+            }
+            Node::Call(function, args) => ops::call(*function, &values(args, env)?),
+            Node::At(map, key) => {
+                ops::at(map.value_cow(env)?.as_ref(), key.value_cow(env)?.as_ref())
+            }
+            Node::Shape(present, nodes) => {
+                if present.eval(env)?.is_null() {
+                    return Ok(Value::Null);
+                }
+                Value::Record(values(nodes, env)?)
+            }
+            Node::Const(_)
+            | Node::Item
+            | Node::Row { .. }
+            | Node::Computed { .. }
+            | Node::Sub(_) => self.eval(env)?.into_value(),
+        })
+    }
+
+    /// The value, owned.
+    pub(super) fn value<B: Buf>(&self, env: &Env<'_, B>) -> Result<Value, Stop> {
+        Ok(self.value_cow(env)?.into_owned())
+    }
+
+    /// The value, borrowed where a whole value is at hand.
+    pub(super) fn value_cow<'t, B: Buf>(
+        &'t self,
+        env: &Env<'t, B>,
+    ) -> Result<Cow<'t, Value>, Stop> {
+        Ok(match self {
+            Node::Const(value) => Cow::Borrowed(value.as_ref()),
+            Node::Item => env.item.map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+            Node::Computed { frame, column } => match env.tuple.get(*frame) {
+                Some(Frame::Values(values)) => values
+                    .get(*column)
+                    .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+                _ => Cow::Owned(self.eval(env)?.into_value()),
+            },
+            Node::Sub(slot) => match env.results.get(*slot) {
+                Some(Some(value)) => Cow::Borrowed(value),
+                _ => return Err(Stop::Need(*slot)),
+            },
+            Node::Row { .. } => Cow::Owned(self.eval(env)?.into_value()),
+            _ => Cow::Owned(self.compute(env)?),
+        })
+    }
+
+    /// True if a subplan must be run for the value.
+    pub(super) fn has_sub(&self) -> bool {
+        match self {
+            Node::Sub(_) => true,
+            Node::Const(_) | Node::Item | Node::Row { .. } | Node::Computed { .. } => false,
+            Node::Part(node, _) => node.has_sub(),
+            Node::Key(nodes) | Node::Call(_, nodes) => nodes.iter().any(Node::has_sub),
+            Node::Binary(_, a, b) | Node::At(a, b) => a.has_sub() || b.has_sub(),
+            Node::Shape(present, nodes) => present.has_sub() || nodes.iter().any(Node::has_sub),
+        }
+    }
+}
+
+/// The values of several terms.
+pub(super) fn values<B: Buf>(nodes: &[Node<'_>], env: &Env<'_, B>) -> Result<Vec<Value>, Stop> {
+    nodes.iter().map(|node| node.value(env)).collect()
+}
+
+/// A part of a value: fields of records, scalars of keys; null where there is none.
+pub(super) fn part<'v>(value: &'v Value, path: &[u16]) -> &'v Value {
+    path.iter().fold(value, |value, &i| match value {
+        Value::Record(fields) | Value::Key(fields) => {
+            fields.get(usize::from(i)).unwrap_or(&Value::Null)
+        }
+        _ => &Value::Null,
+    })
+}
+
+/// The elements of a list or set, or of nothing.
+pub(super) fn elements(value: &Value) -> &[Value] {
+    match value {
+        Value::List(values) | Value::Set(values) => values,
+        _ => &[],
+    }
+}
+
+impl Check<'_> {
+    /// Whether the test holds.
+    pub(super) fn holds<B: Buf>(&self, env: &Env<'_, B>) -> Result<bool, Stop> {
+        match self {
+            Check::And(checks) => all(checks, env),
+            Check::Or(checks) => {
+                for check in checks {
+                    if check.holds(env)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Check::Not(check) => Ok(!check.holds(env)?),
+            Check::Compare(a, op, b) => Ok(compare(&a.eval(env)?, *op, &b.eval(env)?)),
+            Check::In(a, nodes) => {
+                let a = a.eval(env)?;
+                for node in nodes {
+                    if compare(&a, Compare::Eq, &node.eval(env)?) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Check::InList(a, list) => {
+                let a = a.eval(env)?;
+                let list = list.value_cow(env)?;
+                let equal = |v: &Value| compare(&a, Compare::Eq, &ValueRef::of(v));
+                Ok(elements(list.as_ref()).iter().any(equal))
+            }
+            Check::IsNull(a) => Ok(a.eval(env)?.is_null()),
+            Check::Exists(slot) => match env.results.get(*slot) {
+                Some(Some(value)) => Ok(*value == Value::Bool(true)),
+                _ => Err(Stop::Need(*slot)),
+            },
+        }
+    }
+}
+
+/// Whether all tests hold; those behind the first that does not are not evaluated.
+pub(super) fn all<B: Buf>(checks: &[Check<'_>], env: &Env<'_, B>) -> Result<bool, Stop> {
+    for check in checks {
+        if !check.holds(env)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// [`ops::compare`] without copies where both sides are of one kind.
+fn compare(a: &ValueRef<'_>, op: Compare, b: &ValueRef<'_>) -> bool {
+    if a.is_null() || b.is_null() {
+        return false;
+    }
+    if discriminant(a) == discriminant(b) {
+        return ops::holds(op, a.cmp(b));
+    }
+    ops::compare(&a.to_value(), op, &b.to_value())
+}
+
+#[cold]
+fn foreign_frame(frame: usize) -> Stop {
+    AskError::Plan(format!(
+        "frame {frame} is not of the kind that a term expects"
+    ))
+    .into()
+}
