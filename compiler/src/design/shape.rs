@@ -73,7 +73,7 @@ impl Shapes {
 }
 
 /// The leaves of an entity's key as paths from a node.
-pub(crate) fn key_paths(model: &Model, entity: EntityId) -> Vec<Expr> {
+pub fn key_paths(model: &Model, entity: EntityId) -> Vec<Expr> {
     let leaves = model.key_leaves(entity).into_iter();
     leaves
         .map(|leaf| Expr::Path {
@@ -86,7 +86,7 @@ pub(crate) fn key_paths(model: &Model, entity: EntityId) -> Vec<Expr> {
 }
 
 /// The leaves of the key of a reference's target, as paths from the referring instance.
-pub(crate) fn reference_paths(model: &Model, reference: ReferenceId) -> Vec<Expr> {
+pub fn reference_paths(model: &Model, reference: ReferenceId) -> Vec<Expr> {
     let leaves = model.key_leaves(model.reference(reference).target).into_iter();
     leaves
         .map(|leaf| {

@@ -8,7 +8,9 @@ pub mod eval;
 pub mod facts;
 pub mod reads;
 pub mod rows;
+mod stored;
 mod structure;
 pub mod typing;
 
+pub use stored::{StoredTypes, stored_types};
 pub use structure::{Kind, Structure};

@@ -1,0 +1,79 @@
+//! What an open database knows of itself: model, design, layouts and access paths.
+
+use crate::layout::{Column, KeyPart, Layout};
+use querent_compiler::design::access::Access;
+use querent_compiler::design::{Design, StructureId};
+use querent_compiler::model::{Field, Model, Sequence};
+use querent_compiler::view::reads::{Position, Route, reads};
+use querent_compiler::view::stored_types;
+use std::collections::BTreeMap;
+
+/// A model, its design, and what follows from them.
+#[derive(Debug)]
+pub struct Schema {
+    /// The model.
+    pub model: Model,
+    /// The design.
+    pub design: Design,
+    /// The layouts of the design's structures, by position, and behind them that of the sequences.
+    pub layouts: Vec<Layout>,
+    /// Access paths.
+    pub access: Access,
+    /// What each structure reads.
+    pub(crate) reads: Vec<BTreeMap<Route, Position>>,
+}
+
+impl Schema {
+    /// Derives everything from a model and its design.
+    pub fn new(model: Model, design: Design) -> Schema {
+        let mut layouts: Vec<Layout> = design
+            .structures
+            .iter()
+            .map(|s| {
+                let types = stored_types(&model, s);
+                let key = types.key.into_iter();
+                let columns = types.columns.into_iter();
+                Layout::new(
+                    key.map(|(ty, optional, direction)| KeyPart { ty, optional, direction }).collect(),
+                    columns.map(|(ty, optional)| Column { ty, optional }).collect(),
+                )
+            })
+            .collect();
+        layouts.push(sequence_layout());
+        let access = Access::new(&model, &design.structures);
+        let reads = design.structures.iter().map(|s| reads(&model, s)).collect();
+        Schema { model, design, layouts, access, reads }
+    }
+
+    /// The structure in which sequences count: behind those of the design.
+    pub fn sequences(&self) -> StructureId {
+        self.design.structures.len() as StructureId
+    }
+
+    /// The names of all stored structures, in order.
+    pub fn structure_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.design.structures.iter().map(|s| s.name.clone()).collect();
+        names.push("_sequences".into());
+        names
+    }
+
+    /// Attributes of an entity's row that the database numbers: slot, and the reference that they
+    /// are counted per.
+    pub(crate) fn sequence_slots(&self, root: querent_compiler::model::EntityId) -> Vec<(usize, Sequence)> {
+        let fields = self.model.root(root).fields.iter().enumerate();
+        fields
+            .filter_map(|(slot, field)| match field {
+                Field::Attribute(a) => Some((slot, self.model.attribute(*a).sequence.clone()?)),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Key: what is counted, and per what; row: the last number given.
+fn sequence_layout() -> Layout {
+    use querent_compiler::model::{Direction, Size, Type};
+    let text = Type::Text(Size { avg: 16.0, max: None });
+    let part = |ty| KeyPart { ty, optional: false, direction: Direction::Asc };
+    Layout::new(vec![part(text.clone()), part(text)], vec![Column { ty: Type::BigInt, optional: false }])
+}
