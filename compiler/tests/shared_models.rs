@@ -63,3 +63,33 @@ fn models_of_later_versions_are_understood() {
         );
     }
 }
+
+#[test]
+fn formatting_is_idempotent_and_keeps_the_meaning() {
+    for name in [
+        "reddit",
+        "instagram",
+        "gmail",
+        "sensors",
+        "orders",
+        "clicks",
+        "people",
+        "shop",
+        "places",
+    ] {
+        let Some(text) = model(name) else { continue };
+        let once = querent_compiler::format(&text).unwrap();
+        if std::env::var("DUMP").as_deref() == Ok("fmt") {
+            eprintln!("{once}");
+        }
+        assert_eq!(querent_compiler::format(&once).unwrap(), once, "{name}");
+        let comments = |text: &str| text.matches('#').count();
+        assert_eq!(comments(&text), comments(&once));
+        let meaning = |text: &str| {
+            let (model, found) = querent_compiler::parse(name, text);
+            let codes: Vec<_> = found.iter().map(|d| d.code.id).collect();
+            (serde_json::to_string(&model).unwrap(), codes)
+        };
+        assert_eq!(meaning(&text), meaning(&once), "{name}");
+    }
+}

@@ -126,7 +126,7 @@ impl Params {
             None => None,
         };
         if let Some(l) = self.known.get_mut(list_index) {
-            l.optional = Some(l.optional.unwrap_or(true));
+            l.optional = Some(false);
         }
         if let Some(known) = self.known.get_mut(item_index) {
             if known.item_of.is_none() && known.optional.is_some() {
@@ -206,10 +206,12 @@ impl Params {
             return Err(untyped);
         }
         let param = |p: Known| {
+            // The element of a `for each` is bound by the change itself: nobody gives it.
+            let optional = p.item_of.is_some() || p.optional.unwrap_or(false);
             p.ty.map(|ty| Param {
                 name: p.name,
                 ty,
-                optional: p.optional.unwrap_or(false),
+                optional,
             })
         };
         Ok(self.known.into_iter().filter_map(param).collect())

@@ -178,10 +178,12 @@ impl Context<'_> {
         let (typed_left, typed_right) =
             if self.is_contextual(scope, left) && !self.is_contextual(scope, right) {
                 let typed_right = self.value(scope, right, number)?;
+                self.expect_number(&typed_right.1, right.span)?;
                 let wanted = factor_type(left, &typed_right.1);
                 (self.value(scope, left, Some(&wanted))?, typed_right)
             } else {
                 let typed_left = self.value(scope, left, number)?;
+                self.expect_number(&typed_left.1, left.span)?;
                 let wanted = factor_type(right, &typed_left.1);
                 // A path has a type of its own; only what takes its type from here is told.
                 let wanted = Some(&wanted).filter(|_| self.is_contextual(scope, right));
@@ -207,6 +209,14 @@ impl Context<'_> {
             Expr::Binary(operator, Box::new(typed_left.0), Box::new(typed_right.0)),
             ty,
         ))
+    }
+
+    fn expect_number(&mut self, ty: &Type, span: Span) -> Option<()> {
+        if typing::is_number(ty) {
+            return Some(());
+        }
+        let message = format!("arithmetic on a {}", typing::name(self.model, ty));
+        self.fail(Diagnostic::new(codes::ARITHMETIC, span, message).help("it takes numbers"))
     }
 
     fn map_access(

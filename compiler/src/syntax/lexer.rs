@@ -101,7 +101,7 @@ impl Lexer<'_> {
                 return true;
             }
             '#' => {
-                self.eat_while(|c| c != '\n' && c != '\r');
+                self.eat_while(|c| c != '\n');
                 Kind::Comment
             }
             '$' => {

@@ -8,7 +8,7 @@ use crate::syntax::{Kind, Span, unquote};
 const MAX_CHAIN: usize = 48;
 
 /// Words that may follow a complete value, and therefore do not begin one after `any` or `x+`.
-const FOLLOWING: [&str; 20] = [
+pub(in crate::syntax) const FOLLOWING: [&str; 20] = [
     "and", "or", "is", "in", "between", "has", "like", "not", "from", "where", "order", "group",
     "limit", "as", "after", "before", "asc", "desc", "if", "set",
 ];

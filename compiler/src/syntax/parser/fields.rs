@@ -43,6 +43,10 @@ impl Parser<'_> {
         let name = self.name("the name of a field or `}`")?;
         let kind = match self.kind() {
             Kind::Arrow | Kind::DoubleArrow => FieldKind::Link(self.link()?),
+            // Else a name without a type would take the next field's name for one.
+            Kind::Name if self.token(0).breaks > 0 => {
+                return self.fail(&format!("the type of `{}` on the same line", name.text));
+            }
             _ => FieldKind::Value(self.value_type()?),
         };
         let mut field = Field {

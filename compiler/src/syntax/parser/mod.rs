@@ -7,6 +7,8 @@ mod fields;
 mod questions;
 mod statements;
 
+pub(super) use expressions::FOLLOWING;
+
 use super::ast::{Ast, Name, Number};
 use super::{Kind, Span, Token, lex};
 use crate::diagnostic::{Diagnostic, codes};

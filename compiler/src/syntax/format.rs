@@ -1,6 +1,0 @@
-//! fmt
-use crate::diagnostic::Diagnostic;
-/// fmt
-pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
-    Ok(text.to_owned())
-}

@@ -1,0 +1,467 @@
+//! What questions and changes mean once resolved.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use querent_compiler::diagnostic::{Style, to_text};
+use querent_compiler::model::*;
+use querent_compiler::value::Value;
+
+const MODEL: &str = "
+enum Status { open, paid }
+entity User (2M) {
+  id       bigint key
+  name     text(20)
+  tags     set<text(10)> (avg 3, max 40)
+  extra    map<text(8), any>
+  follows  ->> User (avg 200, max 7k) as followers (avg 200, max 300M) { at timestamp }
+}
+entity Post (40M) {
+  id      timeuuid key
+  title   text(60)
+  status  Status
+  at      timestamp
+  author  -> User as posts (avg 20, max 100k) { since date? }
+  editor  -> User? as edits
+  lines   list<{ item -> User, count int }> (avg 3, max 50)
+}
+entity Page is Post (1M) { number int }
+entity Note is Page (1k) { mark text(3) }
+entity Label (12M) {
+  user   -> User as labels (avg 6, max 500) key
+  name   text(15) key
+  posts  ->> Post (avg 250, max 10M) as labels
+  cover  -> Post? as covers (max 1)
+}
+";
+
+fn resolve(rest: &str) -> Model {
+    let text = format!("{MODEL}{rest}");
+    let (model, found) = querent_compiler::parse("test", &text);
+    model.unwrap_or_else(|| panic!("{}", to_text(&found, "test", &text, Style::Plain)))
+}
+
+fn query(rest: &str) -> (Model, Query) {
+    let model = resolve(&format!("question q (1/s) {rest}"));
+    let query = model.questions[0].query.clone();
+    (model, query)
+}
+
+fn entity(model: &Model, name: &str) -> EntityId {
+    model.entity_named(name).unwrap()
+}
+fn reference(model: &Model, of: &str, name: &str) -> ReferenceId {
+    let of = entity(model, of);
+    let at = model
+        .references
+        .iter()
+        .position(|r| r.entity == of && r.name == name)
+        .unwrap();
+    ReferenceId(at as u32)
+}
+fn attribute(model: &Model, of: &str, name: &str) -> AttributeId {
+    let of = entity(model, of);
+    let at = model
+        .attributes
+        .iter()
+        .position(|a| a.entity == of && a.name == name)
+        .unwrap();
+    AttributeId(at as u32)
+}
+fn path(node: NodeId, steps: Vec<ReferenceId>, leaf: AttributeId) -> Expr {
+    Expr::Path {
+        node,
+        element: vec![],
+        steps,
+        leaf: Leaf::Attribute(leaf, vec![]),
+    }
+}
+fn read(node: NodeId, leaf: Leaf) -> Expr {
+    Expr::Path {
+        node,
+        element: vec![],
+        steps: vec![],
+        leaf,
+    }
+}
+fn unfold(steps: Vec<ReferenceId>, many: Many) -> Unfold {
+    Unfold {
+        parent: 0,
+        steps,
+        many,
+    }
+}
+fn param(id: u32, part: &[u16]) -> Expr {
+    Expr::Param(ParamId(id), part.to_vec())
+}
+
+#[test]
+fn many_to_many_is_a_link_entity() {
+    let m = resolve("");
+    let link = m.entity(entity(&m, "User.follows"));
+    let (from, to) = (
+        reference(&m, "User.follows", "from"),
+        reference(&m, "User.follows", "to"),
+    );
+    assert_eq!(link.kind, EntityKind::Link);
+    assert_eq!(link.key, [0, 1]);
+    assert_eq!(link.count, 4e8);
+    let at = Field::Attribute(attribute(&m, "User.follows", "at"));
+    assert_eq!(
+        link.fields,
+        [Field::Reference(from), Field::Reference(to), at]
+    );
+    assert_eq!((m.reference(from).avg, m.reference(from).max), (200.0, 7e3));
+    assert_eq!((m.reference(to).avg, m.reference(to).max), (200.0, 3e8));
+    assert_eq!(m.reference(to).on_delete, OnDelete::Cascade);
+    let user = m.entity(entity(&m, "User"));
+    let side = |name: &str| user.sides.iter().find(|s| s.name == name).unwrap();
+    assert_eq!(
+        (&side("follows").many, &side("follows").ones),
+        (&Some(Many::Back(from)), &vec![to])
+    );
+    assert_eq!(
+        (&side("followers").many, &side("followers").ones),
+        (&Some(Many::Back(to)), &vec![from])
+    );
+}
+
+#[test]
+fn sizes_left_out_follow_from_the_counts() {
+    let m = resolve("");
+    let edits = m.reference(reference(&m, "Post", "editor"));
+    assert_eq!((edits.avg, edits.max, edits.optional), (20.0, 2000.0, true));
+    let cover = m.reference(reference(&m, "Label", "cover"));
+    assert!(cover.unique);
+    let labels = m.reference(reference(&m, "Label.posts", "to"));
+    assert_eq!((labels.avg, labels.max), (75.0, 7500.0));
+    assert!(m.attribute(attribute(&m, "Post", "author@since")).optional);
+}
+
+#[test]
+fn subtypes_live_in_the_row_of_the_root() {
+    let (m, q) = query("select number, title from Page where mark = 'x'");
+    let post = m.entity(entity(&m, "Post"));
+    assert_eq!(q.anchor, entity(&m, "Post"));
+    assert_eq!(post.fields[0], Field::Type);
+    assert_eq!(post.key, [1]);
+    assert_eq!(post.subtypes, [entity(&m, "Page"), entity(&m, "Note")]);
+    let tags = vec![Expr::Const(Value::Enum(1)), Expr::Const(Value::Enum(2))];
+    assert_eq!(q.filter[0], Pred::In(read(0, Leaf::Type), tags));
+    let (_, q) = query("select id from Note");
+    assert_eq!(
+        q.filter,
+        [Pred::Compare(
+            read(0, Leaf::Type),
+            Compare::Eq,
+            Expr::Const(Value::Enum(2))
+        )]
+    );
+    let (_, q) = query("select * from Page");
+    let names: Vec<&str> = q.select.iter().map(|i| i.name.as_str()).collect();
+    let expected = [
+        "type",
+        "id",
+        "title",
+        "status",
+        "at",
+        "author",
+        "author@since",
+        "editor",
+        "lines",
+        "number",
+        "mark",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_path_to_many_exists_on_its_own_each_time() {
+    let (m, q) = query(
+        "select id from Post where author.followers.id = $me and labels.name = 'x' and labels.name = 'y'",
+    );
+    let (author, to) = (
+        reference(&m, "Post", "author"),
+        reference(&m, "User.follows", "to"),
+    );
+    let from = reference(&m, "User.follows", "from");
+    let id = attribute(&m, "User", "id");
+    let expected = Pred::Exists {
+        from: 0,
+        over: vec![unfold(vec![author], Many::Back(to))],
+        filter: Some(Box::new(Pred::Compare(
+            path(1, vec![from], id),
+            Compare::Eq,
+            param(0, &[]),
+        ))),
+    };
+    assert_eq!(q.filter[0], expected);
+    assert_eq!(q.filter.len(), 3);
+}
+
+#[test]
+fn any_is_one_and_the_same_element() {
+    let (m, q) = query("select id from Post where any labels (user.id = $u and name = $l)");
+    let (to, from) = (
+        reference(&m, "Label.posts", "to"),
+        reference(&m, "Label.posts", "from"),
+    );
+    let user = reference(&m, "Label", "user");
+    let inner = Pred::And(vec![
+        Pred::Compare(
+            path(1, vec![from, user], attribute(&m, "User", "id")),
+            Compare::Eq,
+            param(0, &[]),
+        ),
+        Pred::Compare(
+            path(1, vec![from], attribute(&m, "Label", "name")),
+            Compare::Eq,
+            param(1, &[]),
+        ),
+    ]);
+    let over = vec![unfold(vec![], Many::Back(to))];
+    assert_eq!(
+        q.filter,
+        [Pred::Exists {
+            from: 0,
+            over,
+            filter: Some(Box::new(inner))
+        }]
+    );
+}
+
+#[test]
+fn has_asks_for_an_element_or_a_key() {
+    let (m, q) = query("select id from User where tags has $t and extra has $k");
+    let exists = |name: &str, leaf, p| Pred::Exists {
+        from: 0,
+        over: vec![unfold(
+            vec![],
+            Many::Elements(attribute(&m, "User", name), vec![]),
+        )],
+        filter: Some(Box::new(Pred::Compare(
+            read(1, leaf),
+            Compare::Eq,
+            param(p, &[]),
+        ))),
+    };
+    assert_eq!(
+        q.filter,
+        [
+            exists("tags", Leaf::Element(vec![]), 0),
+            exists("extra", Leaf::MapKey, 1)
+        ]
+    );
+}
+
+#[test]
+fn a_nested_shape_lists_its_subject() {
+    let (m, q) = query("select followers { id, @at order by name } from User where id = 1");
+    let (to, from) = (
+        reference(&m, "User.follows", "to"),
+        reference(&m, "User.follows", "from"),
+    );
+    let Expr::Nested(0, inner) = &q.select[0].expr else {
+        panic!("{:?}", q.select)
+    };
+    assert_eq!((inner.anchor, inner.subject), (entity(&m, "User"), 1));
+    assert_eq!(inner.over, [unfold(vec![], Many::Back(to))]);
+    let (id, name) = (attribute(&m, "User", "id"), attribute(&m, "User", "name"));
+    assert_eq!(
+        inner.select[1].expr,
+        path(1, vec![], attribute(&m, "User.follows", "at"))
+    );
+    // The other end of the link is the outer row itself and breaks no ties.
+    let order = [
+        (path(1, vec![from], name), Direction::Asc),
+        (path(1, vec![from], id), Direction::Asc),
+    ];
+    assert_eq!(
+        (inner.order.as_slice(), inner.ordered),
+        (order.as_slice(), 1)
+    );
+}
+
+#[test]
+fn references_inside_collections_are_followed() {
+    let (m, q) = query("select lines { item, item.name, count order by count } from Post");
+    let Expr::Nested(_, inner) = &q.select[0].expr else {
+        panic!()
+    };
+    let item = |leaf| Expr::Path {
+        node: 1,
+        element: vec![0],
+        steps: vec![],
+        leaf: Leaf::Attribute(attribute(&m, "User", leaf), vec![]),
+    };
+    assert_eq!(inner.select[0].expr, item("id"));
+    assert_eq!(inner.select[1].expr, item("name"));
+    assert_eq!(inner.select[2].expr, read(1, Leaf::Element(vec![1])));
+    assert_eq!(inner.order[1].0, read(1, Leaf::Position));
+}
+
+#[test]
+fn select_and_group_by_unfold() {
+    let (m, q) = query(
+        "select tags as tag, count(*) as n, count(distinct name) from User group by tags order by n desc",
+    );
+    let tags = unfold(
+        vec![],
+        Many::Elements(attribute(&m, "User", "tags"), vec![]),
+    );
+    assert_eq!(q.over, [tags]);
+    let tag = read(1, Leaf::Element(vec![]));
+    assert_eq!(q.group, Some(vec![tag.clone()]));
+    assert_eq!(q.select[0].expr, tag);
+    assert_eq!(q.order[1], (tag, Direction::Desc));
+    assert_eq!(q.select[2].name, "count(distinct name)");
+    let (_, q) = query("select tags from User");
+    assert!(q.over.is_empty() && q.group.is_none());
+    let (m, q) = query("select name, posts.title from User order by name");
+    let author = reference(&m, "Post", "author");
+    assert_eq!(q.over, [unfold(vec![], Many::Back(author))]);
+    let order: Vec<Expr> = q.order.into_iter().map(|(e, _)| e).collect();
+    let of = |node, e, a| path(node, vec![], attribute(&m, e, a));
+    assert_eq!(
+        order,
+        [
+            of(0, "User", "name"),
+            of(0, "User", "id"),
+            of(1, "Post", "id")
+        ]
+    );
+}
+
+#[test]
+fn aggregates_group_only_without_a_path_to_many() {
+    let (_, q) = query("select count(*) as n, max(at) as last from Post");
+    assert_eq!(q.group, Some(vec![]));
+    let (m, q) = query(
+        "select name, count(followers) as n, sum(posts.lines.count) as s from User order by n desc",
+    );
+    assert_eq!(q.group, None);
+    let Expr::Aggregate(n) = &q.select[1].expr else {
+        panic!()
+    };
+    assert_eq!((n.over.len(), &n.arg), (1, &None));
+    let Expr::Aggregate(s) = &q.select[2].expr else {
+        panic!()
+    };
+    let lines = Many::Elements(attribute(&m, "Post", "lines"), vec![]);
+    assert_eq!(
+        s.over[1],
+        Unfold {
+            parent: 1,
+            steps: vec![],
+            many: lines
+        }
+    );
+    assert_eq!(s.arg, Some(read(2, Leaf::Element(vec![1]))));
+    assert_eq!(q.order[0].0, q.select[1].expr);
+}
+
+#[test]
+fn comparisons_have_the_path_on_the_left_and_typed_constants() {
+    let (m, q) = query(
+        "select id from Post where '1970-01-02' <= at and status in (open, paid) and author = 5",
+    );
+    let at = path(0, vec![], attribute(&m, "Post", "at"));
+    let day = Expr::Const(Value::Timestamp(86_400_000));
+    assert_eq!(q.filter[0], Pred::Compare(at, Compare::Ge, day));
+    let author = path(
+        0,
+        vec![reference(&m, "Post", "author")],
+        attribute(&m, "User", "id"),
+    );
+    assert_eq!(
+        q.filter[2],
+        Pred::Compare(author, Compare::Eq, Expr::Const(Value::Int(5)))
+    );
+}
+
+#[test]
+fn a_key_of_several_parts_is_one_parameter() {
+    let m = resolve(
+        "question q (1/s) select id from Post where any labels (user.id = $u) and covers has $l",
+    );
+    assert_eq!(m.questions[0].params[1].ty, Type::Key(entity(&m, "Label")));
+    let m = resolve("change c (1/s) { insert Post\n connect Label.posts from $label to $id }");
+    let c = &m.changes[0];
+    let named = |name: &str| c.params.iter().find(|p| p.name == name).unwrap();
+    assert_eq!(named("label").ty, Type::Key(entity(&m, "Label")));
+    assert_eq!(named("id").ty, Type::Key(entity(&m, "Post")));
+    assert!(named("editor").optional && !named("title").optional);
+    let Statement::Insert {
+        values,
+        upsert: false,
+        ..
+    } = &c.statements[0]
+    else {
+        panic!()
+    };
+    // Slot 0 is the type; the key of one scalar is the first part of the parameter.
+    assert_eq!(values[0], (1, param(0, &[0])));
+    let Statement::Insert {
+        values,
+        upsert: true,
+        ..
+    } = &c.statements[1]
+    else {
+        panic!()
+    };
+    assert_eq!(values[1], (1, param(0, &[])));
+}
+
+#[test]
+fn for_each_types_its_list_by_use() {
+    let m = resolve(
+        "change c (1/s) for each $p in $ps { update Post set title = $p.title, author = $p.who where id = $p.id }",
+    );
+    let c = &m.changes[0];
+    let Type::List(element, _) = &c.params[0].ty else {
+        panic!("{:?}", c.params)
+    };
+    let Type::Record(fields) = &**element else {
+        panic!()
+    };
+    let names: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["title", "who", "id"]);
+    assert_eq!(fields[1].ty, Type::Key(entity(&m, "User")));
+    assert_eq!(
+        (c.params[1].ty.clone(), c.params[1].optional),
+        ((**element).clone(), true)
+    );
+}
+
+#[test]
+fn rates_are_per_second_and_per_mix() {
+    let m = resolve(
+        "question a (6/min, stale 1h, within 2%) select id from User\nchange c (36/h) delete User where id = 1",
+    );
+    let q = &m.questions[0];
+    assert_eq!(
+        (q.rates[0], q.stale, q.within),
+        (0.1, Some(3_600_000), Some(0.02))
+    );
+    assert_eq!(m.changes[0].rates, [0.01]);
+    let m =
+        resolve("question a (x 1, y 2) select id from User\nquestion b (z 3) select id from User");
+    assert_eq!(m.mixes, ["x", "y", "z"]);
+    assert_eq!(m.questions[1].rates, [0.0, 0.0, 3.0]);
+}
+
+#[test]
+fn shapes_of_one_are_records() {
+    let (m, q) = query("select author { id, posts { title } }, editor.name from Post");
+    let author = reference(&m, "Post", "author");
+    let Expr::Shape { present, items } = &q.select[0].expr else {
+        panic!()
+    };
+    assert_eq!(
+        **present,
+        path(0, vec![author], attribute(&m, "User", "id"))
+    );
+    let Expr::Nested(0, inner) = &items[1].expr else {
+        panic!()
+    };
+    assert_eq!(inner.over, [unfold(vec![author], Many::Back(author))]);
+}
