@@ -306,7 +306,9 @@ impl Reading {
                     anchors = Extent { avg: anchors.avg * f.avg, max: anchors.max * f.max };
                     extend(&mut back, RouteStep::Back(*r));
                 }
-                RouteStep::Back(r) => extend(&mut back, RouteStep::One(*r)),
+                RouteStep::Back(r) => {
+                    extend(&mut back, RouteStep::One(*r));
+                }
             }
             if let Some(f) = self.over.get(step) {
                 fan = Extent { avg: fan.avg / f.avg.max(1e-9), max: fan.max / f.max.max(1.0) };
@@ -375,7 +377,10 @@ impl Reading {
                     add(Need::Referrers(at.clone(), *r), n);
                     n *= stats.referrers(*r).avg;
                 }
-                extend(&mut at, *step);
+                if let (true, RouteStep::One(r)) = (extend(&mut at, *step), step) {
+                    // Back at the one that those instances refer to.
+                    n /= stats.referrers(*r).avg;
+                }
             }
             let given = effect.kind == EffectKind::Insert && (at.is_empty() || route == subject);
             let anchor = route.is_empty() && !hit.back.is_empty();
@@ -386,13 +391,18 @@ impl Reading {
     }
 }
 
-/// Appends a step; from those that refer to the instance back to the instance is no step at all.
-fn extend(route: &mut Route, step: RouteStep) {
+/// Appends a step; from those that refer to the instance back to the instance is no step at all
+/// (then true).
+fn extend(route: &mut Route, step: RouteStep) -> bool {
     match (route.last(), step) {
         (Some(RouteStep::Back(r)), RouteStep::One(s)) if *r == s => {
             route.pop();
+            true
         }
-        _ => route.push(step),
+        _ => {
+            route.push(step);
+            false
+        }
     }
 }
 

@@ -13,19 +13,21 @@ impl Planner<'_> {
     /// All ways to get hold of the atoms, for every row of the state.
     pub(super) fn supply(&mut self, state: State, scope: &Scope, wanted: &[Expr]) -> Vec<State> {
         let mut states = vec![state];
-        let mut groups: Vec<(PathStart, Vec<Expr>)> = Vec::new();
+        let mut groups: Vec<(PathStart, bool, Vec<Expr>)> = Vec::new();
         for atom in wanted {
             if let Some(start) = PathStart::of(atom) {
-                match groups.iter_mut().find(|(s, _)| *s == start) {
-                    Some((_, group)) => group.push(atom.clone()),
-                    None => groups.push((start, vec![atom.clone()])),
+                let by_reference = self.is_reference(atom);
+                match groups.iter_mut().find(|(s, r, _)| *s == start && *r == by_reference) {
+                    Some((_, _, group)) => group.push(atom.clone()),
+                    None => groups.push((start, by_reference, vec![atom.clone()])),
                 }
             }
         }
         // Shorter paths first: what they fetch may hold what longer ones ask for.
-        groups.sort_by_key(|(s, _)| s.steps.len());
-        for (start, group) in &groups {
-            let next = states.into_iter().flat_map(|s| self.supply_group(s, scope, start, group));
+        groups.sort_by_key(|(s, by_reference, _)| (s.steps.len(), !by_reference));
+        for (start, by_reference, group) in &groups {
+            let next =
+                states.into_iter().flat_map(|s| self.supply_group(s, scope, start, *by_reference, group));
             states = trim(next.collect());
         }
         for atom in wanted.iter().filter(|a| PathStart::of(a).is_none()) {
@@ -40,6 +42,7 @@ impl Planner<'_> {
         state: State,
         scope: &Scope,
         start: &PathStart,
+        by_reference: bool,
         group: &[Expr],
     ) -> Vec<State> {
         let missing: Vec<&Expr> = group.iter().filter(|a| self.locate(&state, a).is_none()).collect();
@@ -67,8 +70,11 @@ impl Planner<'_> {
                 out.extend(self.take_from(&state, f.shape, f.steps.len(), &missing));
             }
         }
-        let mut prefixes = vec![start.steps.clone()];
-        if !start.steps.is_empty() && start.element.is_empty() {
+        // A key is known where the reference to it is: one step before the instance itself.
+        let nearest = start.steps.len() - usize::from(by_reference);
+        let mut prefixes: Vec<Vec<ReferenceId>> =
+            start.steps.get(..nearest).map(<[_]>::to_vec).into_iter().collect();
+        if nearest > 0 && start.element.is_empty() {
             prefixes.push(vec![]);
         }
         for prefix in prefixes {
@@ -80,6 +86,24 @@ impl Planner<'_> {
             }
         }
         out
+    }
+
+    /// Whether an atom is part of the key of the target of its last reference, and so known from
+    /// that reference alone.
+    fn is_reference(&self, atom: &Expr) -> bool {
+        match atom {
+            Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. } if path.is_empty() => {
+                (1..=steps.len()).any(|n| {
+                    let (walked, behind) = steps.split_at(n);
+                    let Some(&last) = walked.last() else { return false };
+                    self.model
+                        .key_leaves(self.model.reference(last).target)
+                        .iter()
+                        .any(|l| l.attribute == *a && l.steps == behind)
+                })
+            }
+            _ => false,
+        }
     }
 
     /// A row may carry copies of its anchor's values: always in lists, in groups if the key
