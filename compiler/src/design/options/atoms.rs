@@ -4,23 +4,31 @@ use crate::model::{Expr, NodeId, Pred, Unfold};
 
 /// Collects the atoms of an expression: paths, and subqueries as a whole.
 pub(super) fn of_expr(expr: &Expr, out: &mut Vec<Expr>) {
+    unknown(expr, &|_| false, out);
+}
+
+/// Collects the atoms of an expression, but for those inside parts that are known as a whole.
+pub(super) fn unknown(expr: &Expr, known: &dyn Fn(&Expr) -> bool, out: &mut Vec<Expr>) {
+    if known(expr) {
+        return;
+    }
     match expr {
         Expr::Const(_) | Expr::Param(..) => {}
         Expr::Path { .. } | Expr::Nested(..) => push(expr, out),
         Expr::Binary(_, a, b) | Expr::At(a, b) => {
-            of_expr(a, out);
-            of_expr(b, out);
+            unknown(a, known, out);
+            unknown(b, known, out);
         }
-        Expr::Call(_, args) => args.iter().for_each(|a| of_expr(a, out)),
+        Expr::Call(_, args) => args.iter().for_each(|a| unknown(a, known, out)),
         Expr::Aggregate(a) if a.over.is_empty() => {
             if let Some(arg) = &a.arg {
-                of_expr(arg, out);
+                unknown(arg, known, out);
             }
         }
         Expr::Aggregate(_) => push(expr, out),
         Expr::Shape { present, items } => {
-            of_expr(present, out);
-            items.iter().for_each(|i| of_expr(&i.expr, out));
+            unknown(present, known, out);
+            items.iter().for_each(|i| unknown(&i.expr, known, out));
         }
     }
 }

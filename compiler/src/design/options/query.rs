@@ -242,9 +242,7 @@ impl Planner<'_> {
         if (partial.ordered || order.is_empty()) && !unpaged {
             sorted.push(partial.state);
         } else {
-            let mut wanted = Vec::new();
-            order.iter().for_each(|(e, _)| atoms::of_expr(e, &mut wanted));
-            let wanted = self.missing(&partial.state, &wanted);
+            let wanted = self.missing(&partial.state, order.iter().map(|(e, _)| e));
             for mut state in self.supply(partial.state.clone(), scope, &wanted) {
                 let by: Option<Vec<_>> =
                     order.iter().map(|(e, d)| Some((self.term(&state, e)?, *d))).collect();
@@ -269,9 +267,7 @@ impl Planner<'_> {
                 let last = matches!(query.page, Some(Page::Before(_)));
                 state.op = Op::Limit { input: Box::new(state.op), count, last };
             }
-            let mut wanted = Vec::new();
-            query.select.iter().for_each(|i| atoms::of_expr(&i.expr, &mut wanted));
-            let wanted = self.missing(&state, &wanted);
+            let wanted = self.missing(&state, query.select.iter().map(|i| &i.expr));
             for state in self.supply(state, scope, &wanted) {
                 out.extend(self.output(state, query, scope, order));
             }
@@ -298,9 +294,10 @@ impl Planner<'_> {
         })
     }
 
-    /// The atoms that are not known yet, whole keys as their scalars.
-    fn missing(&self, state: &State, wanted: &[Expr]) -> Vec<Expr> {
-        let unknown: Vec<Expr> = wanted.iter().filter(|a| self.locate(state, a).is_none()).cloned().collect();
+    /// The atoms of expressions that are not known yet, whole keys as their scalars.
+    fn missing<'e>(&self, state: &State, wanted: impl Iterator<Item = &'e Expr>) -> Vec<Expr> {
+        let mut unknown = Vec::new();
+        wanted.for_each(|e| atoms::unknown(e, &|e| self.locate(state, e).is_some(), &mut unknown));
         self.whole_keys(&unknown)
     }
 
