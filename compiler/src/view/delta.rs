@@ -1,7 +1,7 @@
 //! Maintenance as the difference of the view: what a change of the facts does to a structure.
 
 use super::facts::{Facts, Key, slot_value};
-use super::reads::{Route, RouteStep, reads};
+use super::reads::{Position, Route, RouteStep};
 use super::rows::{Contribution, contribution};
 use super::{Kind, Structure};
 use crate::model::{EntityId, Field, Model};
@@ -33,16 +33,17 @@ pub struct Delta {
 /// An anchor's bindings differ only if an instance on one of its routes, in either state, changed.
 /// Take the changed instance that is nearest to the anchor: everything between them is the same in
 /// both states, so walking back from it in one state finds the anchor; only the step off the
-/// changed instance itself must be walked in both.
+/// changed instance itself must be walked in both. `reads`: those of the structure.
 pub fn delta<B: Facts, A: Facts<Error = B::Error>>(
     model: &Model,
     structure: &Structure,
+    reads: &BTreeMap<Route, Position>,
     changes: &FactChanges,
     before: &B,
     after: &A,
 ) -> Result<Delta, B::Error> {
     let mut delta = Delta::default();
-    for anchor in affected(model, structure, changes, before, after)? {
+    for anchor in affected(model, reads, changes, before, after)? {
         let old = contribution(model, structure, before, &anchor)?;
         let new = contribution(model, structure, after, &anchor)?;
         delta.add(structure, old, new);
@@ -82,18 +83,23 @@ impl Delta {
 /// The anchors whose bindings the change can have altered.
 pub fn affected<B: Facts, A: Facts<Error = B::Error>>(
     model: &Model,
-    structure: &Structure,
+    reads: &BTreeMap<Route, Position>,
     changes: &FactChanges,
     before: &B,
     after: &A,
 ) -> Result<BTreeSet<Key>, B::Error> {
     let mut anchors = BTreeSet::new();
-    for (route, position) in reads(model, structure) {
+    for (route, position) in reads {
         for ((entity, key), change) in changes {
-            let touched = *entity == position.entity
-                && (!change.stays || !change.slots.is_disjoint(&position.slots));
-            if touched {
-                walk_back(model, &route, key, before, after, &mut anchors)?;
+            // Whatever refers to one that has just come (or gone) has changed itself, nearer to
+            // the anchor: references lead to what exists.
+            let touched = if change.stays {
+                !change.slots.is_disjoint(&position.slots)
+            } else {
+                !matches!(route.last(), Some(RouteStep::One(_)))
+            };
+            if *entity == position.entity && touched {
+                walk_back(model, route, key, before, after, &mut anchors)?;
             }
         }
     }

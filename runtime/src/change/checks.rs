@@ -1,0 +1,313 @@
+//! The rules of the model, checked on the state that the change would leave.
+
+use super::{ChangeFailure, Draft, Refusal, exists};
+use crate::store::Reader;
+use querent_compiler::model::{EntityId, Field, OnDelete, ReferenceId, Type};
+use querent_compiler::value::Value;
+use querent_compiler::view::delta::FactChanges;
+use querent_compiler::view::facts::Facts;
+
+impl<R: Reader> Draft<'_, R> {
+    /// Checks every changed instance; the first broken rule refuses the whole change.
+    pub(super) fn check(&self, changes: &FactChanges) -> Result<(), ChangeFailure> {
+        for ((entity, key), change) in changes {
+            match self.after.changed(*entity, key) {
+                Some(Some(row)) => {
+                    for &slot in &change.slots {
+                        self.check_slot(*entity, key, row, slot)?;
+                    }
+                    if !change.stays {
+                        self.check_type(*entity, key, row)?;
+                    }
+                }
+                _ => self.check_deleted(*entity, key)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_slot(&self, entity: EntityId, key: &[Value], row: &[Value], slot: usize) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        let (Some(field), Some(value)) = (model.root(entity).fields.get(slot), row.get(slot)) else {
+            return Ok(());
+        };
+        let name = || (self.entity_name(entity), self.key_text(key), self.field_name(entity, slot));
+        let (optional, declared) = match field {
+            Field::Type => (false, entity),
+            Field::Attribute(a) => (model.attribute(*a).optional, model.attribute(*a).entity),
+            Field::Reference(r) => (model.reference(*r).optional, model.reference(*r).entity),
+        };
+        let has = self.type_has(entity, row, declared);
+        if has && !optional && value.is_null() {
+            let (entity, key, field) = name();
+            return Err(Refusal::Missing { entity, key, field }.into());
+        }
+        if value.is_null() {
+            return Ok(());
+        }
+        match field {
+            Field::Type => {}
+            Field::Attribute(a) => {
+                let attribute = model.attribute(*a);
+                if let (Type::Int, Value::Int(n)) = (&attribute.ty, value) {
+                    if i32::try_from(*n).is_err() {
+                        let (entity, key, field) = name();
+                        return Err(Refusal::Range { entity, key, field, found: n.to_string() }.into());
+                    }
+                }
+                querent_compiler::codec::check_bounds(&attribute.ty, value).map_err(|why| {
+                    let (entity, key, field) = name();
+                    Refusal::TooLong { entity, key, field, why: why.to_string() }
+                })?;
+                if attribute.unique {
+                    self.check_unique(entity, key, slot, *a, value)?;
+                }
+                self.check_inner(entity, key, slot, &attribute.ty, value)?;
+            }
+            Field::Reference(r) => self.check_reference(entity, key, slot, *r, value)?,
+        }
+        Ok(())
+    }
+
+    /// Fields of other types are null.
+    fn check_type(&self, entity: EntityId, key: &[Value], row: &[Value]) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        for (slot, field) in model.root(entity).fields.iter().enumerate() {
+            let declared = match field {
+                Field::Type => continue,
+                Field::Attribute(a) => model.attribute(*a).entity,
+                Field::Reference(r) => model.reference(*r).entity,
+            };
+            let filled = row.get(slot).is_some_and(|v| !v.is_null());
+            if filled && !self.type_has(entity, row, declared) {
+                return Err(Refusal::NotOfType {
+                    entity: self.entity_name(entity),
+                    key: self.key_text(key),
+                    field: self.field_name(entity, slot),
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a row's concrete type has the fields that an entity declares.
+    fn type_has(&self, root: EntityId, row: &[Value], declared: EntityId) -> bool {
+        let model = &self.schema.model;
+        let Some(slot) = model.slot(root, Field::Type) else { return true };
+        let Some(Value::Enum(tag)) = row.get(slot) else { return declared == root };
+        let members = model.type_members(root);
+        let concrete = members.get(*tag as usize).copied().unwrap_or(root);
+        declared == concrete || model.entity(declared).subtypes.contains(&concrete)
+    }
+
+    fn check_reference(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        slot: usize,
+        reference: ReferenceId,
+        value: &Value,
+    ) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        let r = model.reference(reference);
+        let Value::Key(target) = value else { return Ok(()) };
+        let target_root = model.entity(r.target).root;
+        let of_type = || -> Result<bool, ChangeFailure> {
+            if r.target == target_root {
+                return Ok(true);
+            }
+            let row = self.current(target_root, target)?.unwrap_or_default();
+            Ok(self.type_has(target_root, &row, r.target))
+        };
+        if !exists(&self.after, target_root, target)? || !of_type()? {
+            return Err(Refusal::Dangling {
+                entity: self.entity_name(entity),
+                key: self.key_text(key),
+                field: self.field_name(entity, slot),
+                target: model.entity(r.target).name.clone(),
+                found: self.key_text(target),
+            }
+            .into());
+        }
+        if r.unique {
+            let others = self.after.referrers(reference, target)?;
+            if let Some(other) = others.iter().find(|o| o.as_slice() != key) {
+                return Err(Refusal::Unique {
+                    entity: self.entity_name(entity),
+                    key: self.key_text(key),
+                    field: self.field_name(entity, slot),
+                    found: self.key_text(target),
+                    other: self.key_text(other),
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// References inside records and collections.
+    fn check_inner(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        slot: usize,
+        ty: &Type,
+        value: &Value,
+    ) -> Result<(), ChangeFailure> {
+        match (ty, value) {
+            (Type::Key(target), Value::Key(found)) => {
+                let root = self.schema.model.entity(*target).root;
+                if !exists(&self.after, root, found)? {
+                    return Err(Refusal::Dangling {
+                        entity: self.entity_name(entity),
+                        key: self.key_text(key),
+                        field: self.field_name(entity, slot),
+                        target: self.schema.model.entity(*target).name.clone(),
+                        found: self.key_text(found),
+                    }
+                    .into());
+                }
+                Ok(())
+            }
+            (Type::List(t, _), Value::List(items)) | (Type::Set(t, _), Value::Set(items)) => {
+                items.iter().try_for_each(|v| self.check_inner(entity, key, slot, t, v))
+            }
+            (Type::Map(_, t, _), Value::Map(pairs)) => {
+                pairs.iter().try_for_each(|(_, v)| self.check_inner(entity, key, slot, t, v))
+            }
+            (Type::Record(fields), Value::Record(values)) => {
+                let mut fields = fields.iter().zip(values);
+                fields.try_for_each(|(f, v)| self.check_inner(entity, key, slot, &f.ty, v))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_unique(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        slot: usize,
+        attribute: querent_compiler::model::AttributeId,
+        value: &Value,
+    ) -> Result<(), ChangeFailure> {
+        let mut others = self.before.owners(entity, attribute, value)?;
+        others.retain(|other| self.after.changed(entity, other).is_none());
+        for (other, row) in self.after.changed_of(entity) {
+            if row.and_then(|r| r.get(slot)) == Some(value) {
+                others.push(other.clone());
+            }
+        }
+        match others.iter().find(|o| o.as_slice() != key) {
+            None => Ok(()),
+            Some(other) => Err(Refusal::Unique {
+                entity: self.entity_name(entity),
+                key: self.key_text(key),
+                field: self.field_name(entity, slot),
+                found: value_text(value),
+                other: self.key_text(other),
+            }
+            .into()),
+        }
+    }
+
+    /// Nothing may refer to what is gone.
+    fn check_deleted(&self, entity: EntityId, key: &[Value]) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        for reference in (0..model.references.len() as u32).map(ReferenceId) {
+            let r = model.reference(reference);
+            if model.entity(r.target).root != entity {
+                continue;
+            }
+            if let Some(other) = self.after.referrers(reference, key)?.first() {
+                let from = model.entity(r.entity).root;
+                debug_assert!(r.on_delete == OnDelete::Refuse || self.after.changed(from, other).is_some());
+                return Err(self.referred(entity, key, from, other, r.name.clone()));
+            }
+        }
+        for (i, attribute) in model.attributes.iter().enumerate() {
+            if !holds_key(&attribute.ty, model.entity(entity).root, model) {
+                continue;
+            }
+            let from = model.entity(attribute.entity).root;
+            let field = Field::Attribute(querent_compiler::model::AttributeId(i as u32));
+            let Some(slot) = model.slot(from, field) else { continue };
+            let mut keys = self.before.all(from)?;
+            keys.extend(self.after.changed_of(from).map(|(key, _)| key.clone()));
+            for other in keys {
+                if exists(&self.after, from, &other)? && mentions(&self.after.value(from, &other, slot)?, key) {
+                    return Err(self.referred(entity, key, from, &other, attribute.name.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn referred(&self, entity: EntityId, key: &[Value], from: EntityId, other: &[Value], field: String) -> ChangeFailure {
+        Refusal::Referred {
+            entity: self.entity_name(entity),
+            key: self.key_text(key),
+            referrer: self.entity_name(from),
+            other: self.key_text(other),
+            field,
+        }
+        .into()
+    }
+
+    pub(super) fn entity_name(&self, entity: EntityId) -> String {
+        self.schema.model.entity(entity).name.clone()
+    }
+
+    pub(super) fn field_name(&self, entity: EntityId, slot: usize) -> String {
+        field_name(&self.schema.model, entity, slot)
+    }
+
+    pub(super) fn key_text(&self, key: &[Value]) -> String {
+        let parts: Vec<String> = key.iter().map(value_text).collect();
+        parts.join(", ")
+    }
+}
+
+/// The name of a slot.
+pub(crate) fn field_name(model: &querent_compiler::model::Model, entity: EntityId, slot: usize) -> String {
+    match model.root(entity).fields.get(slot) {
+        Some(Field::Attribute(a)) => model.attribute(*a).name.clone(),
+        Some(Field::Reference(r)) => model.reference(*r).name.clone(),
+        Some(Field::Type) => "type".into(),
+        None => String::new(),
+    }
+}
+
+/// A value in a message.
+pub(crate) fn value_text(value: &Value) -> String {
+    match value {
+        Value::Text(t) => format!("'{t}'"),
+        Value::Int(n) => n.to_string(),
+        Value::Decimal(d) => d.to_string(),
+        Value::Uuid(u) | Value::TimeUuid(u) => {
+            let hex: String = u.iter().map(|b| format!("{b:02x}")).collect();
+            hex
+        }
+        Value::Timestamp(t) => format!("timestamp {t}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn holds_key(ty: &Type, root: EntityId, model: &querent_compiler::model::Model) -> bool {
+    match ty {
+        Type::Key(e) => model.entity(*e).root == root,
+        Type::List(t, _) | Type::Set(t, _) | Type::Map(_, t, _) => holds_key(t, root, model),
+        Type::Record(fields) => fields.iter().any(|f| holds_key(&f.ty, root, model)),
+        _ => false,
+    }
+}
+
+fn mentions(value: &Value, key: &[Value]) -> bool {
+    match value {
+        Value::Key(k) => k == key,
+        Value::List(items) | Value::Set(items) | Value::Record(items) => items.iter().any(|v| mentions(v, key)),
+        Value::Map(pairs) => pairs.iter().any(|(_, v)| mentions(v, key)),
+        _ => false,
+    }
+}

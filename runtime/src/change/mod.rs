@@ -1,0 +1,153 @@
+//! Changes: statements to facts, checks, and from the difference of the facts to the rows of every
+//! structure. Nothing is written before everything is known.
+
+mod checks;
+mod maintain;
+mod refusal;
+mod statements;
+
+pub use refusal::Refusal;
+
+use crate::facts::{FactError, Overlay, StoreFacts};
+use crate::operator::AskError;
+use crate::schema::Schema;
+use crate::store::{Reader, WriteSet};
+use querent_compiler::model::{Change, EntityId};
+use querent_compiler::value::Value;
+use querent_compiler::view::delta::{FactChanges, InstanceChange};
+use querent_compiler::view::facts::{Facts, key_of_row};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a change did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeFailure {
+    /// The change is against a rule of the model. Nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A fact could not be read.
+    #[error(transparent)]
+    Facts(#[from] FactError),
+    /// The instances to change could not be found.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+/// What a change did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// Instances inserted, updated and deleted, cascades included.
+    pub inserted: usize,
+    /// Updated.
+    pub updated: usize,
+    /// Deleted.
+    pub deleted: usize,
+    /// Gets made to decide and maintain.
+    pub reads: u64,
+    /// Rows put and deleted, by structure name.
+    pub written: BTreeMap<String, (usize, usize)>,
+    /// Values that the database assigned, by attribute name, in order.
+    pub assigned: Vec<(String, Value)>,
+}
+
+/// What is to be done.
+pub(crate) enum Work<'c> {
+    /// A change of the model, with its parameters.
+    Change(&'c Change, usize, &'c [Value]),
+    /// Whole rows, inserted or put in the place of what is there.
+    Put(EntityId, &'c [Vec<Value>]),
+}
+
+/// Decides a change against a state of the store: all that it writes, or why not.
+pub(crate) fn decide<R: Reader>(schema: &Schema, reader: &R, work: &Work) -> Result<(WriteSet, Receipt), ChangeFailure> {
+    let before = StoreFacts::new(schema, reader);
+    let mut draft = Draft {
+        schema,
+        reader,
+        before: &before,
+        after: Overlay::new(&schema.model, &before),
+        sequences: BTreeMap::new(),
+        receipt: Receipt::default(),
+        deleted: BTreeSet::new(),
+    };
+    match work {
+        Work::Change(change, at, params) => draft.change(change, *at, params)?,
+        Work::Put(entity, rows) => {
+            for row in *rows {
+                draft.put(*entity, row.clone())?;
+            }
+        }
+    }
+    let changes = draft.fact_changes()?;
+    draft.check(&changes)?;
+    draft.finish(&changes)
+}
+
+/// A change that is being decided.
+struct Draft<'a, R> {
+    schema: &'a Schema,
+    reader: &'a R,
+    before: &'a StoreFacts<'a, R>,
+    after: Overlay<'a, StoreFacts<'a, R>>,
+    sequences: BTreeMap<[Value; 2], i64>,
+    receipt: Receipt,
+    deleted: BTreeSet<(EntityId, Vec<Value>)>,
+}
+
+impl<R: Reader> Draft<'_, R> {
+    /// The row of an instance as the change has left it so far.
+    fn current(&self, entity: EntityId, key: &[Value]) -> Result<Option<Vec<Value>>, FactError> {
+        match self.after.changed(entity, key) {
+            Some(row) => Ok(row.clone()),
+            None => self.before.row(entity, key),
+        }
+    }
+
+    /// Inserts a row or puts it in the place of what is there.
+    fn put(&mut self, entity: EntityId, row: Vec<Value>) -> Result<(), ChangeFailure> {
+        let root = self.schema.model.entity(entity).root;
+        let key = key_of_row(&self.schema.model, root, &row);
+        self.note_sequences(root, &row)?;
+        self.after.set(root, key, Some(row));
+        Ok(())
+    }
+
+    /// The net difference of the facts.
+    fn fact_changes(&mut self) -> Result<FactChanges, FactError> {
+        let mut changes = FactChanges::new();
+        for ((entity, key), new) in self.after.all_changed() {
+            let old = self.before.row(*entity, key)?;
+            let change = match (&old, new) {
+                (None, None) => continue,
+                (Some(_), None) => {
+                    self.receipt.deleted += 1;
+                    InstanceChange { stays: false, slots: all_slots(self.schema, *entity) }
+                }
+                (None, Some(_)) => {
+                    self.receipt.inserted += 1;
+                    InstanceChange { stays: false, slots: all_slots(self.schema, *entity) }
+                }
+                (Some(old), Some(new)) => {
+                    let differs = old.iter().zip(new).enumerate().filter(|(_, (a, b))| a != b);
+                    let slots: BTreeSet<usize> = differs.map(|(i, _)| i).collect();
+                    if slots.is_empty() {
+                        continue;
+                    }
+                    self.receipt.updated += 1;
+                    InstanceChange { stays: true, slots }
+                }
+            };
+            changes.insert((*entity, key.clone()), change);
+        }
+        Ok(changes)
+    }
+}
+
+fn all_slots(schema: &Schema, entity: EntityId) -> BTreeSet<usize> {
+    (0..schema.model.root(entity).fields.len()).collect()
+}
+
+/// Whether an instance exists in a state.
+fn exists<F: Facts>(facts: &F, entity: EntityId, key: &[Value]) -> Result<bool, F::Error> {
+    facts.exists(entity, key)
+}

@@ -1,0 +1,135 @@
+//! Why a change is against the rules of the model.
+
+/// Why a change is refused. Each says what was found and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// An insert of a key that exists.
+    #[error("{entity} {key} exists already; use `upsert` to replace it")]
+    KeyTaken {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+    },
+    /// A value that must not be null.
+    #[error("{entity} {key}: {field} is null, and is not optional")]
+    Missing {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+    },
+    /// A value of a field that the instance's type does not have.
+    #[error("{entity} {key}: {field} is not a field of its type, and must be null")]
+    NotOfType {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+    },
+    /// A number outside the range of its type.
+    #[error("{entity} {key}: {field} would become {found}, outside of the range of its type")]
+    Range {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+        /// Value.
+        found: String,
+    },
+    /// A reference to nothing.
+    #[error("{entity} {key}: {field} refers to {target} {found}, which does not exist")]
+    Dangling {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Reference.
+        field: String,
+        /// Entity referred to.
+        target: String,
+        /// Key referred to.
+        found: String,
+    },
+    /// A unique value that somebody else has.
+    #[error("{entity} {key}: {field} is {found}, which {other} has already")]
+    Unique {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+        /// Value.
+        found: String,
+        /// The other's key.
+        other: String,
+    },
+    /// A delete of something that is referred to.
+    #[error("{entity} {key} is referred to by {referrer} {other} ({field}), and `on delete` says refuse")]
+    Referred {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Referring entity.
+        referrer: String,
+        /// Its key.
+        other: String,
+        /// The reference.
+        field: String,
+    },
+    /// An `if` that does not hold.
+    #[error("the condition of the {statement} of {entity} {key} does not hold")]
+    Condition {
+        /// `update` or `delete`.
+        statement: &'static str,
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+    },
+    /// An `if` without anything to judge.
+    #[error("the {statement} of {entity} found nothing, and has a condition")]
+    NothingFound {
+        /// `update` or `delete`.
+        statement: &'static str,
+        /// Entity.
+        entity: String,
+    },
+    /// A value given for a numbered attribute.
+    #[error("{entity}: {field} is numbered by the database and cannot be given")]
+    Numbered {
+        /// Entity.
+        entity: String,
+        /// Field.
+        field: String,
+    },
+    /// A text or blob longer than declared.
+    #[error("{entity} {key}: {field}: {why}")]
+    TooLong {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+        /// Reason.
+        why: String,
+    },
+    /// A sequence that has run out.
+    #[error("{entity}: the sequence of {field} has run out of numbers")]
+    Exhausted {
+        /// Entity.
+        entity: String,
+        /// Field.
+        field: String,
+    },
+}

@@ -1,0 +1,349 @@
+//! Statements, applied to the draft one by one; later ones see the earlier.
+
+use super::{ChangeFailure, Draft, Refusal, exists};
+use crate::facts::FactError;
+use crate::operator::{Answer, Ask};
+use crate::store::Reader;
+use querent_compiler::model::{
+    Change, EntityId, Expr, Field, OnDelete, Pred, ReferenceId, Sequence, Statement,
+};
+use querent_compiler::value::Value;
+use querent_compiler::view::eval::{Binding, Eval};
+use querent_compiler::view::facts::{Facts, Key, key_of_row};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+impl<R: Reader> Draft<'_, R> {
+    /// Applies all statements of a change.
+    pub(super) fn change(&mut self, change: &Change, at: usize, params: &[Value]) -> Result<(), ChangeFailure> {
+        let mut params = params.to_vec();
+        params.resize(change.params.len().max(params.len()), Value::Null);
+        let mut finds = 0;
+        self.statements(&change.statements, at, &mut params, &mut finds)
+    }
+
+    fn statements(
+        &mut self,
+        statements: &[Statement],
+        change: usize,
+        params: &mut Vec<Value>,
+        finds: &mut usize,
+    ) -> Result<(), ChangeFailure> {
+        for statement in statements {
+            match statement {
+                Statement::Insert { entity, values, upsert } => self.insert(*entity, values, *upsert, params)?,
+                Statement::Update { entity, set, filter, condition } => {
+                    let keys = self.find(*entity, filter, change, *finds, params)?;
+                    *finds += 1;
+                    self.judge("update", *entity, &keys, condition.as_ref(), params)?;
+                    self.update(*entity, set, &keys, params)?;
+                }
+                Statement::Delete { entity, filter, condition } => {
+                    let keys = self.find(*entity, filter, change, *finds, params)?;
+                    *finds += 1;
+                    self.judge("delete", *entity, &keys, condition.as_ref(), params)?;
+                    let root = self.schema.model.entity(*entity).root;
+                    for key in keys {
+                        self.delete(root, &key)?;
+                    }
+                }
+                Statement::ForEach { list, item, body } => {
+                    let items = match params.get(list.index()) {
+                        Some(Value::List(items) | Value::Set(items)) => items.clone(),
+                        _ => vec![],
+                    };
+                    let first = *finds;
+                    let inside = count_finds(body);
+                    for value in items {
+                        if let Some(slot) = params.get_mut(item.index()) {
+                            *slot = value;
+                        }
+                        *finds = first;
+                        self.statements(body, change, params, finds)?;
+                    }
+                    *finds = first + inside;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        entity: EntityId,
+        values: &[(usize, Expr)],
+        upsert: bool,
+        params: &[Value],
+    ) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        let root = model.entity(entity).root;
+        let mut given = Vec::new();
+        {
+            let eval = Eval::new(model, &self.after, params);
+            for (slot, expr) in values {
+                given.push((*slot, eval.expr(&[], expr)?));
+            }
+        }
+        let mut row = vec![Value::Null; model.root(root).fields.len()];
+        for (slot, value) in &given {
+            if let Some(place) = row.get_mut(*slot) {
+                *place = value.clone();
+            }
+        }
+        if let Some(slot) = model.slot(root, Field::Type) {
+            let tag = model.type_members(root).iter().position(|&m| m == entity).unwrap_or_default();
+            if let Some(place) = row.get_mut(slot) {
+                *place = Value::Enum(tag as u16);
+            }
+            given.push((slot, Value::Enum(tag as u16)));
+        }
+        self.number(root, &mut row)?;
+        let key = key_of_row(model, root, &row);
+        if let Some(mut old) = self.current(root, &key)? {
+            if !upsert {
+                return Err(Refusal::KeyTaken { entity: self.entity_name(entity), key: self.key_text(&key) }.into());
+            }
+            for (slot, value) in given {
+                if let Some(place) = old.get_mut(slot) {
+                    *place = value;
+                }
+            }
+            row = old;
+        }
+        self.after.set(root, key, Some(row));
+        Ok(())
+    }
+
+    /// Assigns the next numbers of sequences.
+    fn number(&mut self, root: EntityId, row: &mut [Value]) -> Result<(), ChangeFailure> {
+        for (slot, sequence) in self.schema.sequence_slots(root) {
+            if row.get(slot).is_some_and(|v| !v.is_null()) {
+                let field = self.field_name(root, slot);
+                return Err(Refusal::Numbered { entity: self.entity_name(root), field }.into());
+            }
+            let counter = self.counter(root, slot, &sequence, row);
+            let last = match self.sequences.get(&counter) {
+                Some(last) => *last,
+                None => self.before.sequence(&counter)?,
+            };
+            let Some(next) = last.checked_add(1) else {
+                let field = self.field_name(root, slot);
+                return Err(Refusal::Exhausted { entity: self.entity_name(root), field }.into());
+            };
+            self.sequences.insert(counter, next);
+            if let Some(place) = row.get_mut(slot) {
+                *place = Value::Int(next);
+            }
+            self.receipt.assigned.push((self.field_name(root, slot), Value::Int(next)));
+        }
+        Ok(())
+    }
+
+    /// A row that came with numbers of its own: sequences go on behind them.
+    pub(super) fn note_sequences(&mut self, root: EntityId, row: &[Value]) -> Result<(), ChangeFailure> {
+        for (slot, sequence) in self.schema.sequence_slots(root) {
+            let Some(Value::Int(given)) = row.get(slot) else { continue };
+            let counter = self.counter(root, slot, &sequence, row);
+            let last = match self.sequences.get(&counter) {
+                Some(last) => *last,
+                None => self.before.sequence(&counter)?,
+            };
+            if *given > last {
+                self.sequences.insert(counter, *given);
+            }
+        }
+        Ok(())
+    }
+
+    fn counter(&self, root: EntityId, slot: usize, sequence: &Sequence, row: &[Value]) -> [Value; 2] {
+        sequence_counter(self.schema, root, slot, sequence, row)
+    }
+
+    fn update(
+        &mut self,
+        entity: EntityId,
+        set: &[(usize, Expr)],
+        keys: &BTreeSet<Key>,
+        params: &[Value],
+    ) -> Result<(), ChangeFailure> {
+        let root = self.schema.model.entity(entity).root;
+        let mut rows = Vec::new();
+        for key in keys {
+            let Some(mut row) = self.current(root, key)? else { continue };
+            let scope = [Binding::Instance(root, Rc::new(key.clone()))];
+            let eval = Eval::new(&self.schema.model, &self.after, params);
+            for (slot, expr) in set {
+                let value = eval.expr(&scope, expr)?;
+                if let Some(place) = row.get_mut(*slot) {
+                    *place = value;
+                }
+            }
+            rows.push((key.clone(), row));
+        }
+        // All are computed from the state before the statement.
+        for (key, row) in rows {
+            self.after.set(root, key, Some(row));
+        }
+        Ok(())
+    }
+
+    /// Deletes an instance and does to those that refer to it what the model says.
+    fn delete(&mut self, root: EntityId, key: &[Value]) -> Result<(), ChangeFailure> {
+        let mut open = vec![(root, key.to_vec())];
+        while let Some((root, key)) = open.pop() {
+            if !exists(&self.after, root, &key)? {
+                continue;
+            }
+            self.after.set(root, key.clone(), None);
+            self.deleted.insert((root, key.clone()));
+            for reference in (0..self.schema.model.references.len() as u32).map(ReferenceId) {
+                let r = self.schema.model.reference(reference);
+                if self.schema.model.entity(r.target).root != root || r.on_delete == OnDelete::Refuse {
+                    continue;
+                }
+                let from = self.schema.model.entity(r.entity).root;
+                for referrer in self.after.referrers(reference, &key)? {
+                    if r.on_delete == OnDelete::Cascade {
+                        open.push((from, referrer));
+                    } else if let Some(mut row) = self.current(from, &referrer)? {
+                        let slot = self.schema.model.slot(from, Field::Reference(reference));
+                        if let Some(place) = slot.and_then(|s| row.get_mut(s)) {
+                            *place = Value::Null;
+                        }
+                        self.after.set(from, referrer, Some(row));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The instances that an update or delete is about, as the change has left things so far.
+    fn find(
+        &mut self,
+        entity: EntityId,
+        filter: &[Pred],
+        change: usize,
+        find: usize,
+        params: &[Value],
+    ) -> Result<BTreeSet<Key>, ChangeFailure> {
+        let model = &self.schema.model;
+        let root = model.entity(entity).root;
+        let plan = self.schema.design.writes.get(change).and_then(|w| w.finds.get(find));
+        let mut candidates: BTreeSet<Key> = BTreeSet::new();
+        let others_changed = self.after.all_changed().keys().any(|(e, _)| *e != root);
+        match plan {
+            Some(plan) if !(others_changed && reads_beyond(model, root, filter)) => {
+                let ask = Ask { layouts: &self.schema.layouts, params };
+                let mut answer = Answer::new(plan, self.reader, ask)?;
+                while let Some(row) = answer.next_row()? {
+                    candidates.insert(row.to_values()?);
+                }
+            }
+            // What the filter reads elsewhere was changed by an earlier statement: look at all.
+            _ => candidates.extend(self.before.all(root)?),
+        }
+        candidates.extend(self.after.changed_of(root).map(|(key, _)| key.clone()));
+        let of_type = querent_compiler::design::type_filter(model, root, entity).filter(|_| entity != root);
+        let eval = Eval::new(model, &self.after, params);
+        let mut found = BTreeSet::new();
+        'candidates: for key in candidates {
+            if !exists(&self.after, root, &key)? {
+                continue;
+            }
+            let scope = [Binding::Instance(root, Rc::new(key.clone()))];
+            for pred in filter.iter().chain(&of_type) {
+                if !eval.holds(&scope, pred)? {
+                    continue 'candidates;
+                }
+            }
+            found.insert(key);
+        }
+        Ok(found)
+    }
+
+    fn judge(
+        &self,
+        statement: &'static str,
+        entity: EntityId,
+        keys: &BTreeSet<Key>,
+        condition: Option<&Pred>,
+        params: &[Value],
+    ) -> Result<(), ChangeFailure> {
+        let Some(condition) = condition else { return Ok(()) };
+        let name = self.entity_name(entity);
+        if keys.is_empty() {
+            return Err(Refusal::NothingFound { statement, entity: name }.into());
+        }
+        let root = self.schema.model.entity(entity).root;
+        let eval = Eval::new(&self.schema.model, &self.after, params);
+        for key in keys {
+            let scope = [Binding::Instance(root, Rc::new(key.clone()))];
+            if !eval.holds(&scope, condition)? {
+                return Err(Refusal::Condition { statement, entity: name, key: self.key_text(key) }.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The counter of a numbered attribute: what is counted, and per which target.
+pub(crate) fn sequence_counter(
+    schema: &crate::schema::Schema,
+    root: EntityId,
+    slot: usize,
+    sequence: &Sequence,
+    row: &[Value],
+) -> [Value; 2] {
+    let model = &schema.model;
+    let field = match model.root(root).fields.get(slot) {
+        Some(Field::Attribute(a)) => model.attribute(*a).name.clone(),
+        _ => String::new(),
+    };
+    let what = format!("{}.{field}", model.entity(root).name);
+    let per = match sequence {
+        Sequence::Global => String::new(),
+        Sequence::Per(reference) => {
+            let slot = model.slot(root, Field::Reference(*reference));
+            match slot.and_then(|s| row.get(s)) {
+                Some(Value::Key(key)) => {
+                    let parts: Vec<String> = key.iter().map(|v| format!("{v:?}")).collect();
+                    parts.join(",")
+                }
+                _ => String::new(),
+            }
+        }
+    };
+    [Value::Text(what), Value::Text(per)]
+}
+
+fn count_finds(statements: &[Statement]) -> usize {
+    let counts = statements.iter().map(|s| match s {
+        Statement::Insert { .. } => 0,
+        Statement::Update { .. } | Statement::Delete { .. } => 1,
+        Statement::ForEach { body, .. } => count_finds(body),
+    });
+    counts.sum()
+}
+
+/// Whether a filter reads facts of other instances than the one it judges.
+fn reads_beyond(model: &querent_compiler::model::Model, root: EntityId, filter: &[Pred]) -> bool {
+    let structure = querent_compiler::view::Structure {
+        name: String::new(),
+        anchor: root,
+        over: vec![],
+        filter: filter.to_vec(),
+        partition: vec![],
+        clustering: vec![],
+        kind: querent_compiler::view::Kind::Lists,
+        columns: vec![],
+    };
+    let reads = querent_compiler::view::reads::reads(model, &structure);
+    reads.iter().any(|(route, position)| !route.is_empty() && !position.slots.is_empty() || route.len() > 1)
+}
+
+impl From<FactError> for crate::store::ChangeError<ChangeFailure> {
+    fn from(error: FactError) -> Self {
+        crate::store::ChangeError::Refused(error.into())
+    }
+}

@@ -1,0 +1,312 @@
+//! A database: a model, its design, and a store that runs it.
+
+use crate::change::{ChangeFailure, Receipt, Work, decide};
+use crate::operator::{Actual, Answer, Ask, AskError};
+use crate::params::{ParamError, Params};
+use crate::schema::Schema;
+use crate::store::lmdb::{self, Lmdb};
+use crate::store::{ChangeError, META_DESIGN, META_MODEL, Store, StoreError};
+use querent_compiler::design::{Design, DesignError, Options, Plan, design};
+use querent_compiler::diagnostic::Diagnostic;
+use querent_compiler::model::{EntityId, Model};
+use querent_compiler::value::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why something asked of a database was not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The model has errors.
+    #[error("the model has {} errors", .0.iter().filter(|d| d.is_error()).count())]
+    Model(Vec<Diagnostic>),
+    /// There is no design.
+    #[error(transparent)]
+    Design(#[from] DesignError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that the model does not have.
+    #[error("there is no {kind} `{found}`{}", suggestion(.nearest.as_deref()))]
+    Unknown {
+        /// `question`, `change` or `entity`.
+        kind: &'static str,
+        /// As given.
+        found: String,
+        /// The nearest name there is.
+        nearest: Option<String>,
+    },
+    /// Parameters.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// An answer.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// A change.
+    #[error(transparent)]
+    Change(#[from] ChangeFailure),
+    /// A row of an answer does not fit the type that it was to become.
+    #[error("a row does not fit: {0}")]
+    Deserialize(#[from] serde_json::Error),
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+}
+
+impl From<ChangeError<ChangeFailure>> for Error {
+    fn from(error: ChangeError<ChangeFailure>) -> Error {
+        match error {
+            ChangeError::Refused(failure) => Error::Change(failure),
+            ChangeError::Store(error) => Error::Store(error),
+        }
+    }
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Database<S = Lmdb> {
+    schema: Arc<Schema>,
+    store: S,
+}
+
+impl Database<Lmdb> {
+    /// Designs a model for the embedded store and creates a database for it in a folder.
+    pub fn create(path: impl AsRef<Path>, file_name: &str, model: &str) -> Result<Self, Error> {
+        Database::create_with(path, file_name, model, &Options::embedded())
+    }
+
+    /// The same with options of the design.
+    pub fn create_with(
+        path: impl AsRef<Path>,
+        file_name: &str,
+        text: &str,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let schema = schema_of(file_name, text, options)?;
+        let design = serde_json::to_vec(&schema.design)?;
+        let meta: [(&str, &[u8]); 2] = [(META_MODEL, text.as_bytes()), (META_DESIGN, &design)];
+        let store = Lmdb::create(path, &schema.structure_names(), &meta, lmdb::Options::default())?;
+        Ok(Database { schema: Arc::new(schema), store })
+    }
+
+    /// Opens the database in a folder.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Database::open_with(path, lmdb::Options::default())
+    }
+
+    /// Opens the database in a folder, with options of the store.
+    pub fn open_with(path: impl AsRef<Path>, options: lmdb::Options) -> Result<Self, Error> {
+        let shown = path.as_ref().display().to_string();
+        let store = Lmdb::open(path, options)?;
+        let format = |found: &str| StoreError::Format {
+            path: shown.clone(),
+            found: found.into(),
+            expected: "a model and its design, as this version writes them".into(),
+        };
+        let text = store.meta(META_MODEL)?.ok_or_else(|| format("no model"))?;
+        let text = String::from_utf8(text).map_err(|_| format("a model that is not text"))?;
+        let (model, diagnostics) = querent_compiler::parse("model", &text);
+        let model = model.ok_or(Error::Model(diagnostics))?;
+        let bytes = store.meta(META_DESIGN)?.ok_or_else(|| format("no design"))?;
+        let design: Design = serde_json::from_slice(&bytes).map_err(|_| format("another design"))?;
+        Ok(Database { schema: Arc::new(Schema::new(model, design)), store })
+    }
+}
+
+/// Reads and designs a model.
+pub fn schema_of(file_name: &str, text: &str, options: &Options) -> Result<Schema, Error> {
+    let (model, diagnostics) = querent_compiler::parse(file_name, text);
+    let model = model.ok_or(Error::Model(diagnostics))?;
+    let design = design(&model, options)?;
+    Ok(Schema::new(model, design))
+}
+
+impl<S: Store> Database<S> {
+    /// A database over any store that has the schema's structures.
+    pub fn with_store(schema: Arc<Schema>, store: S) -> Self {
+        Database { schema, store }
+    }
+
+    /// Model, design, layouts.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.schema.model
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The store itself, when the database is no longer needed.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// A state of the database to ask several questions of, and to read rows from lazily.
+    pub fn snapshot(&self) -> Result<Snapshot<S>, Error> {
+        Ok(Snapshot { schema: Arc::clone(&self.schema), inner: self.store.snapshot()? })
+    }
+
+    /// Answers a question, all rows at once.
+    pub fn ask(&self, question: &str, params: impl Into<Params>) -> Result<Answered, Error> {
+        self.snapshot()?.ask(question, params)?.all()
+    }
+
+    /// Makes a change: when this returns it is durable.
+    pub fn change(&self, name: &str, params: impl Into<Params>) -> Result<Receipt, Error> {
+        let schema = Arc::clone(&self.schema);
+        let names = schema.model.changes.iter().map(|c| c.name.as_str());
+        let at = position("change", name, names)?;
+        let declared = schema.model.changes.get(at).map(|c| c.params.as_slice()).unwrap_or_default();
+        let params = params.into().bind(&schema.model, declared)?;
+        let job = Arc::clone(&self.schema);
+        Ok(self.store.change(move |reader: &S::Reader<'_>| match job.model.changes.get(at) {
+            Some(change) => decide(&job, reader, &Work::Change(change, at, &params)),
+            None => Ok(Default::default()),
+        })?)
+    }
+
+    /// Inserts whole rows (fact rows of the entity), or puts them in the place of what is there.
+    /// All of them, or none.
+    pub fn put(&self, entity: EntityId, rows: Vec<Vec<Value>>) -> Result<Receipt, Error> {
+        let job = Arc::clone(&self.schema);
+        Ok(self.store.change(move |reader: &S::Reader<'_>| {
+            decide(&job, reader, &Work::Put(entity, &rows))
+        })?)
+    }
+
+    /// An entity by name, links as `Entity.side`.
+    pub fn entity(&self, name: &str) -> Result<EntityId, Error> {
+        let names = self.schema.model.entities.iter().map(|e| e.name.as_str());
+        Ok(EntityId(position("entity", name, names)? as u32))
+    }
+}
+
+fn position<'n>(
+    kind: &'static str,
+    name: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, Error> {
+    names.clone().position(|n| n == name).ok_or_else(|| Error::Unknown {
+        kind,
+        found: name.into(),
+        nearest: querent_compiler::codec::nearest(name, names).map(String::from),
+    })
+}
+
+/// A state of a database that stays as it is while it is held. Hold it briefly: the store keeps
+/// what later changes replace for as long.
+pub struct Snapshot<S: Store> {
+    schema: Arc<Schema>,
+    inner: S::Snapshot,
+}
+
+impl<S: Store> Snapshot<S> {
+    /// Prepares a question: its parameters are checked, nothing is read yet.
+    pub fn ask(&self, question: &str, params: impl Into<Params>) -> Result<Asked<'_, S>, Error> {
+        let names = self.schema.model.questions.iter().map(|q| q.name.as_str());
+        let at = position("question", question, names)?;
+        let unknown = || Error::Unknown { kind: "question", found: question.into(), nearest: None };
+        let declared = &self.schema.model.questions.get(at).ok_or_else(unknown)?.params;
+        let params = params.into().bind(&self.schema.model, declared)?;
+        let plan = &self.schema.design.plans.get(at).ok_or_else(unknown)?.plan;
+        Ok(Asked { schema: &self.schema, plan, params, reader: S::reader(&self.inner) })
+    }
+
+    /// A reader of the stored rows.
+    pub fn reader(&self) -> S::Reader<'_> {
+        S::reader(&self.inner)
+    }
+}
+
+/// A prepared question.
+pub struct Asked<'s, S: Store> {
+    schema: &'s Schema,
+    plan: &'s Plan,
+    params: Vec<Value>,
+    reader: S::Reader<'s>,
+}
+
+impl<'s, S: Store> Asked<'s, S> {
+    /// The answer's rows, read and decoded as they are looked at.
+    pub fn rows<'a>(&'a self) -> Result<Answer<'a, S::Reader<'s>>, Error>
+    where
+        's: 'a,
+    {
+        let ask = Ask { layouts: &self.schema.layouts, params: &self.params };
+        Ok(Answer::new(self.plan, &self.reader, ask)?)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        self.plan
+    }
+
+    /// All rows at once.
+    pub fn all(&self) -> Result<Answered, Error> {
+        let mut answer = self.rows()?;
+        let mut answered = Answered { plan: self.plan.clone(), rows: vec![], cursors: vec![], profile: vec![], schema_model: Arc::new(self.schema.model.clone()) };
+        while let Some(row) = answer.next_row()? {
+            answered.rows.push(row.to_values()?);
+            if !self.plan.cursor.is_empty() {
+                answered.cursors.push(row.cursor_values()?);
+            }
+        }
+        answered.profile = answer.profile();
+        Ok(answered)
+    }
+}
+
+/// A complete answer.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The plan that gave it.
+    pub plan: Plan,
+    /// Rows, in the order asked.
+    pub rows: Vec<Vec<Value>>,
+    /// For each row, the values that its cursor is made of; empty without an order.
+    pub cursors: Vec<Vec<Value>>,
+    /// What each step did.
+    pub profile: Vec<Actual>,
+    schema_model: Arc<Model>,
+}
+
+impl Answered {
+    /// The columns' names.
+    pub fn names(&self) -> Vec<&str> {
+        self.plan.output.iter().map(|o| o.name.as_str()).collect()
+    }
+
+    /// Rows as JSON objects.
+    pub fn json(&self) -> Vec<serde_json::Value> {
+        let rows = self.rows.iter().map(|row| {
+            let fields = self.plan.output.iter().zip(row).map(|(o, value)| {
+                (o.name.clone(), querent_compiler::codec::to_json(&self.schema_model, &o.ty, value))
+            });
+            serde_json::Value::Object(fields.collect())
+        });
+        rows.collect()
+    }
+
+    /// Rows as values of a type of the caller's own.
+    pub fn into<T: serde::de::DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
+        let rows = self.json().into_iter().map(serde_json::from_value);
+        Ok(rows.collect::<Result<Vec<T>, _>>()?)
+    }
+
+    /// The token with which the next page begins: behind the last row.
+    pub fn next_cursor(&self) -> Option<String> {
+        self.cursors.last().map(|values| crate::cursor::encode(values))
+    }
+
+    /// The token before which the page before this one ends: the first row's.
+    pub fn previous_cursor(&self) -> Option<String> {
+        self.cursors.first().map(|values| crate::cursor::encode(values))
+    }
+}
