@@ -1,6 +1,6 @@
 //! Every code has a section in the book with a text that gives it and a text that does not.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use querent_compiler::diagnostic::{Style, codes, to_json, to_text};
 use std::collections::BTreeMap;
