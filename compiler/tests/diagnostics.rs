@@ -466,3 +466,22 @@ error[E013]: `User` has no field `ix`
         (&4.into(), &25.into())
     );
 }
+
+#[test]
+fn the_models_of_the_language_reference_are_accepted() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/language.md");
+    let book = std::fs::read_to_string(path).unwrap();
+    let mut seen = 0;
+    for block in book.split("```querent\n").skip(1) {
+        let text = block.split("```").next().unwrap();
+        let (_, found) = querent_compiler::parse("language.md", text);
+        assert!(
+            found.is_empty(),
+            "{}",
+            to_text(&found, "language.md", text, Style::Plain)
+        );
+        assert!(querent_compiler::format(text).is_ok());
+        seen += 1;
+    }
+    assert!(seen > 4);
+}
