@@ -1,6 +1,6 @@
 //! Every code has a section in the book with a text that gives it and a text that does not.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use querent_compiler::diagnostic::{Style, codes, to_json, to_text};
 use std::collections::BTreeMap;
@@ -465,4 +465,23 @@ error[E013]: `User` has no field `ix`
         (&json[0]["span"]["line"], &json[0]["span"]["column"]),
         (&4.into(), &25.into())
     );
+}
+
+#[test]
+fn the_models_of_the_language_reference_are_accepted() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/language.md");
+    let book = std::fs::read_to_string(path).unwrap();
+    let mut seen = 0;
+    for block in book.split("```querent\n").skip(1) {
+        let text = block.split("```").next().unwrap();
+        let (_, found) = querent_compiler::parse("language.md", text);
+        assert!(
+            found.is_empty(),
+            "{}",
+            to_text(&found, "language.md", text, Style::Plain)
+        );
+        assert!(querent_compiler::format(text).is_ok());
+        seen += 1;
+    }
+    assert!(seen > 4);
 }

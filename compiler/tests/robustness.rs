@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use querent_compiler::diagnostic::Diagnostic;
 use querent_compiler::syntax::{Kind, lex};
 use querent_compiler::{format, parse};
 
@@ -18,7 +19,7 @@ impl Random {
 }
 
 const MODEL: &str = include_str!("../../examples/reddit.querent");
-const SECOND: &str = r#"
+const SECOND: &str = r"
 model second   # a comment
 enum Status { open, paid }
 entity A (5k) { id int sequence key  s Status
@@ -36,13 +37,13 @@ change c (y 4) atomic {
   for each $i in $is { update A set s = paid where id = $i.id if s is not null }
   connect A.b from $a to $b set at = '2024-01-31T10:00Z'
   disconnect A.b where from.id = 1 }
-"#;
+";
 
 fn check(text: &str) {
     let (model, found) = parse("x", text);
     assert_eq!(
         model.is_none(),
-        found.iter().any(|d| d.is_error()),
+        found.iter().any(Diagnostic::is_error),
         "{text}"
     );
     for d in &found {
@@ -145,10 +146,7 @@ fn random_characters() {
             .collect();
         check(&noise);
         let mut text = MODEL.to_owned();
-        let at = (0..)
-            .map(|_| random.below(text.len()))
-            .find(|&i| text.is_char_boundary(i))
-            .unwrap();
+        let at = text.floor_char_boundary(random.below(text.len()));
         text.insert_str(at, &noise);
         check(&text);
     }
@@ -198,7 +196,7 @@ fn deep_nesting_ends_in_a_finding() {
     for text in texts {
         let (model, found) = parse("x", &text);
         assert!(model.is_none());
-        assert!(found.iter().any(|d| d.is_error()));
+        assert!(found.iter().any(Diagnostic::is_error));
         assert!(format(&text).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use querent_compiler::diagnostic::{Style, to_text};
+use querent_compiler::diagnostic::{Diagnostic, Style, to_text};
 
 fn model(name: &str) -> Option<String> {
     let path = format!(
@@ -34,7 +34,7 @@ fn models_of_this_version_are_accepted() {
     ] {
         let Some(text) = model(name) else { continue };
         let (model, found) = querent_compiler::parse(name, &text);
-        let errors: Vec<_> = found.into_iter().filter(|d| d.is_error()).collect();
+        let errors: Vec<_> = found.into_iter().filter(Diagnostic::is_error).collect();
         assert!(
             model.is_some(),
             "{}",

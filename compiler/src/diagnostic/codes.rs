@@ -26,9 +26,9 @@ impl Code {
 
 macro_rules! codes {
     ($($name:ident $id:literal $title:literal $explanation:literal)*) => {
-        $(#[doc = $title] pub const $name: Code = Code { id: $id, title: $title, explanation: $explanation };)*
+        $(#[doc = $title] pub const $name: &Code = &Code { id: $id, title: $title, explanation: $explanation };)*
         /// All codes, in order.
-        pub const ALL: &[Code] = &[$($name),*];
+        pub const ALL: &[&Code] = &[$($name),*];
     };
 }
 

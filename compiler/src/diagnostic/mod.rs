@@ -25,7 +25,7 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable code.
-    pub code: Code,
+    pub code: &'static Code,
     /// Severity.
     pub severity: Severity,
     /// What was found, and what was expected.
@@ -40,7 +40,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A finding with the severity of its code.
-    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+    pub fn new(code: &'static Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             code,
             severity: code.severity(),

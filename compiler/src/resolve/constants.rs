@@ -135,21 +135,19 @@ impl Context<'_> {
             }
             other => return self.mismatch(span, "a text", other),
         };
-        match value {
-            Some(value) => Some((value, expected)),
-            None => {
-                let help = match expected {
-                    Type::Timestamp => "write '2024-01-31T12:00:00Z' or '2024-01-31'",
-                    Type::Date => "write '2024-01-31'",
-                    Type::Uuid => "write 32 hexadecimal digits with dashes",
-                    Type::TimeUuid => "write a version 1 uuid",
-                    Type::Enum(_) => "write a member of the enumeration, without quotes",
-                    _ => "write digits with a point, at most 28 of them",
-                };
-                let message = format!("`{text}` is no {}", typing::name(self.model, &expected));
-                self.malformed(span, message, help)
-            }
+        if let Some(value) = value {
+            return Some((value, expected));
         }
+        let help = match expected {
+            Type::Timestamp => "write '2024-01-31T12:00:00Z' or '2024-01-31'",
+            Type::Date => "write '2024-01-31'",
+            Type::Uuid => "write 32 hexadecimal digits with dashes",
+            Type::TimeUuid => "write a version 1 uuid",
+            Type::Enum(_) => "write a member of the enumeration, without quotes",
+            _ => "write digits with a point, at most 28 of them",
+        };
+        let message = format!("`{text}` is no {}", typing::name(self.model, &expected));
+        self.malformed(span, message, help)
     }
 }
 

@@ -242,11 +242,10 @@ impl Resolver<'_> {
             Some(Field::Reference(r)) if self.model.reference(r).optional => {
                 Some("it may be absent")
             }
-            Some(_) => None,
             None if matches!(&field.kind, ast::FieldKind::Link(l) if l.many) => {
                 Some("it leads to many")
             }
-            None => None,
+            _ => None,
         };
         if let Some(problem) = problem {
             let message = format!("`{}` cannot be part of the key: {problem}", field.name.text);

@@ -65,7 +65,7 @@ impl Resolver<'_> {
                     }
                 }
                 FieldKind::Link(link) if link.many => self.many_to_many(id, field, link, pending),
-                FieldKind::Link(link) => self.to_one(id, field, link, pending),
+                FieldKind::Link(link) => self.reference_field(id, field, link, pending),
             }
         }
     }
@@ -170,7 +170,7 @@ impl Resolver<'_> {
                     attribute.and_then(|a| self.model.attributes.get_mut(a)),
                 ) {
                     (Some(r), Some(a)) => {
-                        a.sequence = Some(Sequence::Per(crate::model::ReferenceId(r as u32)))
+                        a.sequence = Some(Sequence::Per(crate::model::ReferenceId(r as u32)));
                     }
                     (None, _) => {
                         let message = format!(

@@ -23,7 +23,7 @@ pub(super) struct WayBack {
 }
 
 impl Resolver<'_> {
-    pub(super) fn to_one(
+    pub(super) fn reference_field(
         &mut self,
         entity: EntityId,
         field: &ast::Field,

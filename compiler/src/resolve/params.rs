@@ -91,7 +91,7 @@ impl Params {
                 return Err(found.suggest(&part.text, fields.iter().map(|f| f.name.as_str()), ""));
             };
             path.push(at as u16);
-            ty = fields.get(at).map(|f| f.ty.clone()).unwrap_or(Type::Any);
+            ty = fields.get(at).map_or(Type::Any, |f| f.ty.clone());
         }
         let span = parts.last().map_or(name.span, |p| name.span.to(p.span));
         let label = parts

@@ -84,18 +84,13 @@ impl Context<'_> {
             Some(group) => self.group(&mut scope, group).map(Some),
             None => Some(None),
         };
-        let terms = match &selected {
-            Some(selected) => self.order(&mut scope, selected, &body.order),
-            None => {
-                // A name given by `as` to an item that failed is not unknown.
-                let others: Vec<_> = body
-                    .order
-                    .iter()
-                    .filter(|t| !names_item(body, &t.expr))
-                    .cloned()
-                    .collect();
-                self.order(&mut scope, &[], &others).and(None)
-            }
+        let terms = if let Some(selected) = &selected {
+            self.order(&mut scope, selected, &body.order)
+        } else {
+            // A name given by `as` to an item that failed is not unknown.
+            let known = |t: &&ast::Order| !names_item(body, &t.expr);
+            let others: Vec<_> = body.order.iter().filter(known).cloned().collect();
+            self.order(&mut scope, &[], &others).and(None)
         };
         let limit = self.limit(&mut scope, body.limit.as_ref());
         let page = self.page(body);

@@ -76,13 +76,13 @@ impl Resolver<'_> {
                 }
             };
             if let Some(per) = &rate.per {
-                match numbers::RATES.iter().find(|(unit, _)| *unit == per.text) {
-                    Some((_, seconds)) => value /= seconds,
-                    None => {
-                        let message = format!("`{}` is no unit of time", per.text);
-                        let found = Diagnostic::new(codes::NUMBER, per.span, message);
-                        self.report(found.help("rates are /s, /min, /h or /day"));
-                    }
+                let unit = numbers::RATES.iter().find(|(unit, _)| *unit == per.text);
+                if let Some((_, seconds)) = unit {
+                    value /= seconds;
+                } else {
+                    let message = format!("`{}` is no unit of time", per.text);
+                    let found = Diagnostic::new(codes::NUMBER, per.span, message);
+                    self.report(found.help("rates are /s, /min, /h or /day"));
                 }
             }
             let mix = rate.mix.as_ref();

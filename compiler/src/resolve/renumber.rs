@@ -10,11 +10,17 @@ pub(super) fn expr(e: &mut Expr, to: NodeId) {
             expr(a, to);
             expr(b, to);
         }
-        Expr::Call(_, arguments) => arguments.iter_mut().for_each(|a| expr(a, to)),
+        Expr::Call(_, arguments) => {
+            for argument in arguments {
+                expr(argument, to);
+            }
+        }
         Expr::Aggregate(aggregate) => aggregate.from = to,
         Expr::Shape { present, items } => {
             expr(present, to);
-            items.iter_mut().for_each(|i| expr(&mut i.expr, to));
+            for item in items {
+                expr(&mut item.expr, to);
+            }
         }
         Expr::Const(_) | Expr::Param(..) => {}
     }
@@ -23,7 +29,11 @@ pub(super) fn expr(e: &mut Expr, to: NodeId) {
 /// Node 0 becomes `to`.
 pub(super) fn pred(p: &mut Pred, to: NodeId) {
     match p {
-        Pred::And(parts) | Pred::Or(parts) => parts.iter_mut().for_each(|p| pred(p, to)),
+        Pred::And(parts) | Pred::Or(parts) => {
+            for part in parts {
+                pred(part, to);
+            }
+        }
         Pred::Not(inner) => pred(inner, to),
         Pred::Compare(a, _, b) | Pred::InList(a, b) => {
             expr(a, to);
@@ -31,7 +41,9 @@ pub(super) fn pred(p: &mut Pred, to: NodeId) {
         }
         Pred::In(a, list) => {
             expr(a, to);
-            list.iter_mut().for_each(|e| expr(e, to));
+            for item in list {
+                expr(item, to);
+            }
         }
         Pred::IsNull(a) => expr(a, to),
         Pred::Exists { from, .. } => *from = to,

@@ -171,7 +171,7 @@ impl Context<'_> {
             (_, None) => return None,
         };
         let node = Node::Element { collection, owner };
-        self.to_many(
+        self.unfold_from(
             scope,
             &cursor,
             many,
@@ -183,7 +183,7 @@ impl Context<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step has this many parts")]
-    fn to_many(
+    fn unfold_from(
         &mut self,
         scope: &mut Scope,
         cursor: &Cursor,
@@ -250,7 +250,7 @@ impl Context<'_> {
                     let Many::Back(r) = many else { return None };
                     let node = Node::Instance(self.model.reference(r).entity);
                     let place = Place::Instance(side.target);
-                    self.to_many(scope, &cursor, many, node, side.ones, place, name.span)
+                    self.unfold_from(scope, &cursor, many, node, side.ones, place, name.span)
                 }
             };
         }
@@ -280,7 +280,7 @@ impl Context<'_> {
                 Node::Instance(self.model.reference(*r).entity),
             );
             let mut cursor =
-                self.to_many(scope, &cursor, many, node, Vec::new(), place, name.span)?;
+                self.unfold_from(scope, &cursor, many, node, Vec::new(), place, name.span)?;
             cursor.fresh = false;
             return Some(cursor);
         }

@@ -11,6 +11,10 @@ pub(super) fn single_key(model: &Model, entity: EntityId) -> Option<&Type> {
 }
 
 /// The type of values that are of both types, where there is one. Sizes do not matter.
+#[expect(
+    clippy::many_single_char_names,
+    reason = "pairs of parts of `a` and `b`"
+)]
 pub(super) fn meet(model: &Model, a: &Type, b: &Type) -> Option<Type> {
     let both = |a: &Type, b: &Type| meet(model, a, b).map(Box::new);
     Some(match (a, b) {

@@ -34,6 +34,10 @@ pub struct Ast {
 
 /// A declaration.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a tree is made once, and most are the large ones"
+)]
 pub enum Declaration {
     /// `enum E { a, b }`
     Enum(Enum),
@@ -92,6 +96,10 @@ pub struct Field {
 
 /// What a field holds.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a tree is made once and never moved about"
+)]
 pub enum FieldKind {
     /// A value.
     Value(Type),

@@ -125,16 +125,16 @@ impl Lexer<'_> {
                 self.eat_while(is_name);
                 Kind::Name
             }
-            c => match self.sign() {
-                Some(kind) => kind,
-                None => {
+            c => {
+                let Some(kind) = self.sign() else {
                     self.at += c.len_utf8();
                     let message =
                         format!("the character `{}` has no meaning here", c.escape_default());
                     self.complain(start, &message, "remove it; texts are written in quotes");
                     return true;
-                }
-            },
+                };
+                kind
+            }
         };
         self.tokens.push(Token {
             kind,

@@ -51,24 +51,31 @@ fn spaced(
                 .get(brace + 1)
                 .is_some_and(|t| t.kind == Kind::Number)
     };
-    match (left.kind, right.kind) {
+    let none = match (left.kind, right.kind) {
+        (Kind::Sign(b'>'), Kind::Sign(b'(')) => return true,
         (_, Kind::Sign(b',' | b')' | b']' | b'.' | b'?' | b'%'))
-        | (Kind::Sign(b'(' | b'[' | b'.' | b'@'), _) => false,
-        (_, Kind::Sign(b'@' | b'[')) => !touching,
-        // Whether a parenthesis belongs to the word before it is for the author to say:
-        // `text(20)`, `as posts (avg 20)`, `count(x)`, `in (1, 2)`.
-        (Kind::Name | Kind::Sign(b'?'), Kind::Sign(b'(')) => !touching,
-        (Kind::Sign(b'>'), Kind::Sign(b'(')) => true,
-        (_, Kind::Sign(b'<')) | (Kind::Sign(b'<'), _) | (_, Kind::Sign(b'>')) if is_type => false,
-        (_, Kind::Sign(b'{')) if number_next => false,
-        (Kind::Number, Kind::Sign(b'}')) if in_repeat(tokens, at) => false,
-        (Kind::Sign(b'{'), Kind::Number) if number_braces(at - 1) => false,
-        (Kind::Sign(b'{'), Kind::Sign(b'}')) => false,
-        (_, Kind::Sign(b'/')) | (Kind::Sign(b'/'), _) => !touching,
-        (_, Kind::Sign(b'+' | b'*')) if is_repeat(text, tokens, at) => false,
-        (Kind::Sign(b'-'), _) if is_unary(text, tokens, at - 1) => !touching,
-        _ => true,
+        | (Kind::Sign(b'(' | b'[' | b'.' | b'@'), _)
+        | (Kind::Sign(b'{'), Kind::Sign(b'}')) => true,
+        (_, Kind::Sign(b'<' | b'>')) | (Kind::Sign(b'<'), _) if is_type => true,
+        (_, Kind::Sign(b'{')) => number_next,
+        (Kind::Number, Kind::Sign(b'}')) => in_repeat(tokens, at),
+        (Kind::Sign(b'{'), Kind::Number) => number_braces(at - 1),
+        (_, Kind::Sign(b'+' | b'*')) => is_repeat(text, tokens, at),
+        _ => false,
+    };
+    if none {
+        return false;
     }
+    // Whether a parenthesis belongs to the word before it is for the author to say:
+    // `text(20)`, `as posts (avg 20)`, `count(x)`, `in (1, 2)`.
+    let as_written = match (left.kind, right.kind) {
+        (Kind::Name | Kind::Sign(b'?'), Kind::Sign(b'('))
+        | (_, Kind::Sign(b'@' | b'[' | b'/'))
+        | (Kind::Sign(b'/'), _) => true,
+        (Kind::Sign(b'-'), _) => is_unary(text, tokens, at - 1),
+        _ => false,
+    };
+    !(as_written && touching)
 }
 
 /// `{2}` and `{1, 3}` behind a step: the number that ends here was opened by such a brace.

@@ -17,14 +17,13 @@ impl Parser<'_> {
                 continue;
             }
             let start = self.at;
-            match self.declaration() {
-                Some(declaration) => ast.declarations.push(declaration),
-                None => {
-                    if self.at == start {
-                        self.bump();
-                    }
-                    self.skip_to_declaration();
+            if let Some(declaration) = self.declaration() {
+                ast.declarations.push(declaration);
+            } else {
+                if self.at == start {
+                    self.bump();
                 }
+                self.skip_to_declaration();
             }
         }
         ast

@@ -378,6 +378,10 @@ impl Parser<'_> {
     }
 
     /// `+`, `*`, `{2}`, `{1,3}` directly behind a step.
+    #[expect(
+        clippy::option_option,
+        reason = "none: it was reported; some none: no repeat"
+    )]
     fn repeat(&mut self) -> Option<Option<Span>> {
         let (sign, next) = (self.token(0), self.token(1));
         let touching = sign.span.start == self.last_span().end;

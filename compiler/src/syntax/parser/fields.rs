@@ -19,15 +19,14 @@ impl Parser<'_> {
                 break;
             }
             let start = self.at;
-            match self.field() {
-                Some(field) => fields.push(field),
-                None => {
-                    if self.at == start && !self.is(b'}') {
-                        self.bump();
-                    }
-                    if self.token(0).breaks == 0 {
-                        self.skip_line();
-                    }
+            if let Some(field) = self.field() {
+                fields.push(field);
+            } else {
+                if self.at == start && !self.is(b'}') {
+                    self.bump();
+                }
+                if self.token(0).breaks == 0 {
+                    self.skip_line();
                 }
             }
             self.eat(b',');

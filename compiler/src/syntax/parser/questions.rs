@@ -66,6 +66,10 @@ impl Parser<'_> {
         Some(Item::Value { expr, alias })
     }
 
+    #[expect(
+        clippy::option_option,
+        reason = "none: it was reported; some none: there is no alias"
+    )]
     fn alias(&mut self) -> Option<Option<Name>> {
         if self.eat_word("as") {
             self.name("a name for the item").map(Some)

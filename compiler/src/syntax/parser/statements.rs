@@ -15,15 +15,14 @@ impl Parser<'_> {
                 break;
             }
             let start = self.at;
-            match self.statement() {
-                Some(statement) => statements.push(statement),
-                None => {
-                    if self.at == start && !self.is(b'}') {
-                        self.bump();
-                    }
-                    if self.token(0).breaks == 0 {
-                        self.skip_line();
-                    }
+            if let Some(statement) = self.statement() {
+                statements.push(statement);
+            } else {
+                if self.at == start && !self.is(b'}') {
+                    self.bump();
+                }
+                if self.token(0).breaks == 0 {
+                    self.skip_line();
                 }
             }
         }
