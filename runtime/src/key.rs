@@ -473,7 +473,7 @@ impl<'a> Part<'a> {
                 let mut parts = Vec::new();
                 loop {
                     match self.byte()? {
-                        END => break ValueRef::Owned(Value::Key(parts)),
+                        END => break ValueRef::Owned(Box::new(Value::Key(parts))),
                         tag => parts.push(self.tagged(tag)?.into_value()),
                     }
                 }
