@@ -58,10 +58,10 @@ fn category(i: u64) -> String {
     format!("category {i:03}")
 }
 
-fn key(category_number: u64, i: u64) -> Vec<Value> {
+fn key(category_number: u64, i: u64) -> [Value; 3] {
     let mut id = [0x11; 16];
     id[..8].copy_from_slice(&(i * 77).to_be_bytes());
-    vec![
+    [
         Value::Text(category(category_number)),
         Value::Timestamp(1_700_000_000_000 + i as i64 * 1_000),
         Value::TimeUuid(id),
@@ -259,10 +259,7 @@ fn run<'t>(
             break;
         }
     }
-    static HAND: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var_os("HAND").is_some());
-    let hand = *HAND;
     for &(key, row) in &batch.rows {
-        if hand { plain::add(key, row, sum)?; continue; }
         let value = |column| layout.value_ref(key, row, column);
         let (title, url, author) = (value(TITLE)?, value(URL)?, value(AUTHOR)?);
         let (ValueRef::Timestamp(at), ValueRef::Int(score)) = (value(POSTED_AT)?, value(SCORE)?)

@@ -102,7 +102,7 @@ impl Plain {
 }
 
 /// `[form][nulls][score: 4][three ends: 2 each][title][url][author]`
-pub fn add(key: &[u8], row: &[u8], sum: &mut Sum) -> Result<()> {
+fn add(key: &[u8], row: &[u8], sum: &mut Sum) -> Result<()> {
     let at = key.len() - 24;
     let posted_at = (u64::from_be_bytes(key[at..at + 8].try_into()?) ^ 1 << 63) as i64;
     let score = i32::from_le_bytes(row[2..6].try_into()?);

@@ -116,7 +116,9 @@ impl CommonSlot {
     #[inline]
     fn is_null(&self, row: &[u8]) -> bool {
         row.first() == Some(&NARROW)
-            && row.get(self.null_byte).is_some_and(|nulls| nulls & self.null_mask != 0)
+            && row
+                .get(self.null_byte)
+                .is_some_and(|nulls| nulls & self.null_mask != 0)
     }
 
     #[inline]
@@ -167,15 +169,12 @@ impl Layout {
                 (null_byte, null_mask) = (1 + nulls / 8, 1 << (nulls % 8));
                 nulls += 1;
             }
-            let place = match key::fixed_width(&column.ty) {
-                Some(width) => {
-                    fixed_at += width;
-                    Place::Fixed(fixed_at - width)
-                }
-                None => {
-                    variable += 1;
-                    Place::Variable(variable - 1)
-                }
+            let place = if let Some(width) = key::fixed_width(&column.ty) {
+                fixed_at += width;
+                Place::Fixed(fixed_at - width)
+            } else {
+                variable += 1;
+                Place::Variable(variable - 1)
             };
             slots.push(Slot {
                 null_byte,
@@ -197,7 +196,7 @@ impl Layout {
 
     /// The key of these values, or the prefix that they determine if they are fewer than the parts.
     pub fn encode_key(&self, values: &[Value]) -> Result<Vec<u8>, KeyError> {
-        let mut out = Vec::with_capacity(values.len() * 12);
+        let mut out = Vec::with_capacity(values.len() * 24);
         self.encode_key_into(values.iter(), &mut out)?;
         Ok(out)
     }
@@ -312,15 +311,19 @@ impl Layout {
             Some(&WIDE) => 4,
             _ => return self.loose_ref(row, column),
         };
-        let short = || RowError::Short { length: row.len(), column };
+        let short = || RowError::Short {
+            length: row.len(),
+            column,
+        };
         if slot.null_mask != 0 && row.get(slot.null_byte).ok_or_else(short)? & slot.null_mask != 0 {
             return Ok(ValueRef::Null);
         }
         match slot.place {
             Place::Fixed(at) => fixed_ref(ty, row.get(at..).unwrap_or_default(), short),
-            Place::Variable(index) => {
-                variable_ref(ty, self.variable_bytes(row, width, index).ok_or_else(short)?)
-            }
+            Place::Variable(index) => variable_ref(
+                ty,
+                self.variable_bytes(row, width, index).ok_or_else(short)?,
+            ),
         }
     }
 
@@ -545,7 +548,11 @@ fn common_slots(
         (Type::Timestamp, PartPlace::End(at)) => CommonSlot {
             kind: Common::KeyTime,
             at: *at,
-            mask: if part.direction == Direction::Desc { u64::MAX } else { 0 },
+            mask: if part.direction == Direction::Desc {
+                u64::MAX
+            } else {
+                0
+            },
             ..other
         },
         _ => other,
@@ -558,7 +565,14 @@ fn common_slots(
             (Type::Timestamp, Place::Fixed(at)) => (Common::Timestamp, at, false),
             _ => return other,
         };
-        CommonSlot { kind, at, first, null_mask: slot.null_mask, null_byte: slot.null_byte, ..other }
+        CommonSlot {
+            kind,
+            at,
+            first,
+            null_mask: slot.null_mask,
+            null_byte: slot.null_byte,
+            ..other
+        }
     };
     let parts = key.iter().zip(parts).map(part);
     parts.chain(columns.iter().zip(slots).map(column)).collect()
@@ -596,9 +610,11 @@ fn fixed_ref<'a>(
         Type::Uuid => ValueRef::Uuid(first(bytes, short)?),
         Type::TimeUuid => ValueRef::TimeUuid(first(bytes, short)?),
         Type::Point => {
-            let [a, b, c, d, e, f, g, h, lon @ ..]: [u8; 16] = first(bytes, short)?;
-            let lat = f64::from_le_bytes([a, b, c, d, e, f, g, h]);
-            ValueRef::Point(lat, f64::from_le_bytes(lon))
+            let lon = bytes.get(8..).unwrap_or_default();
+            ValueRef::Point(
+                f64::from_le_bytes(first(bytes, &short)?),
+                f64::from_le_bytes(first(lon, &short)?),
+            )
         }
         Type::Enum(_) | Type::Tag(_) => ValueRef::Enum(u16::from_le_bytes(first(bytes, short)?)),
         _ => return Err(RowError::Value("a fixed column of a type that varies")),

@@ -1,5 +1,7 @@
 //! Querent: the runtime. Open, ask, change, verify.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
+
 pub mod cursor;
 pub mod key;
 pub mod layout;

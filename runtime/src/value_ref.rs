@@ -6,7 +6,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// A value as a row or key holds it. Its order is that of [`Value`].
+///
+/// The tag takes eight bytes, so that every payload begins at a multiple of eight: copied in odd
+/// pieces, each value would wait for its own stores.
 #[derive(Clone, Debug, Default)]
+#[repr(u64)]
 pub enum ValueRef<'a> {
     /// Absent.
     #[default]
