@@ -335,18 +335,23 @@ fn float_bytes(v: f64) -> [u8; 8] {
 
 /// The 60 bits of time, the version, then the last eight bytes.
 fn timeuuid_bytes(id: &[u8; 16]) -> [u8; 16] {
-    let [.., g, _, i, j, k, l, m, n, o, p] = *id;
-    let [a, b, c, d, e, f, g, h] = (timeuuid_ticks(id) << 4 | u64::from(g >> 4)).to_be_bytes();
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+    let [_, _, _, _, _, _, version, ..] = *id;
+    let mut bytes = *id;
+    if let Some(head) = bytes.first_chunk_mut() {
+        *head = (timeuuid_ticks(id) << 4 | u64::from(version >> 4)).to_be_bytes();
+    }
+    bytes
 }
 
 fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(bytes.len() + 1);
-    for &byte in bytes {
-        if byte <= ESCAPE {
-            out.extend_from_slice(&[ESCAPE, byte + 1]);
-        } else {
-            out.push(byte);
+    for run in bytes.split_inclusive(|&byte| byte <= ESCAPE) {
+        match run.split_last() {
+            Some((&last, plain)) if last <= ESCAPE => {
+                out.extend_from_slice(plain);
+                out.extend_from_slice(&[ESCAPE, last + 1]);
+            }
+            _ => out.extend_from_slice(run),
         }
     }
     out.push(END);
@@ -473,7 +478,7 @@ impl<'a> Part<'a> {
                 let mut parts = Vec::new();
                 loop {
                     match self.byte()? {
-                        END => break ValueRef::Owned(Value::Key(parts)),
+                        END => break ValueRef::Owned(Box::new(Value::Key(parts))),
                         tag => parts.push(self.tagged(tag)?.into_value()),
                     }
                 }
@@ -492,7 +497,7 @@ impl<'a> Part<'a> {
             return self.advance(width);
         }
         match ty {
-            Type::Text(_) | Type::Blob(_) | Type::Cursor => self.to_end().map(drop),
+            Type::Text(_) | Type::Blob(_) | Type::Cursor => self.until_end().map(drop),
             _ => self.decode(ty, false).map(drop),
         }
     }
@@ -559,15 +564,18 @@ impl<'a> Part<'a> {
     }
 
     fn timeuuid(&mut self) -> Result<[u8; 16], KeyError> {
-        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.array()?;
-        let first = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-        let [s, t, u, v, w, x, y, z] = (first >> 4).to_be_bytes();
-        let version = (first as u8 & 0x0f) << 4;
-        Ok([w, x, y, z, u, v, version | s, t, i, j, k, l, m, n, o, p])
+        let mut id: [u8; 16] = self.array()?;
+        if let Some(head) = id.first_chunk_mut() {
+            let first = u64::from_be_bytes(*head);
+            let (ticks, version) = (first >> 4, first & 0x0f);
+            let (low, mid, high) = (ticks & 0xffff_ffff, ticks >> 32 & 0xffff, ticks >> 48);
+            *head = (low << 32 | mid << 16 | version << 12 | high).to_be_bytes();
+        }
+        Ok(id)
     }
 
     /// The bytes before the terminator, still escaped and masked; moves behind the terminator.
-    fn to_end(&mut self) -> Result<&'a [u8], KeyError> {
+    fn until_end(&mut self) -> Result<&'a [u8], KeyError> {
         let end = END ^ self.mask;
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest
@@ -588,7 +596,7 @@ impl<'a> Part<'a> {
     }
 
     fn unescaped(&mut self) -> Result<Cow<'a, [u8]>, KeyError> {
-        let raw = self.to_end()?;
+        let raw = self.until_end()?;
         if self.mask == 0 && !raw.contains(&ESCAPE) {
             return Ok(Cow::Borrowed(raw));
         }
@@ -789,7 +797,8 @@ mod tests {
             encoded(&value, &ty, false, Direction::Asc)
                 .iter()
                 .map(|b| format!("{b:02x}"))
-                .collect::<String>()
+                .collect::<Vec<_>>()
+                .concat()
         };
         let size = querent_compiler::model::Size {
             avg: 1.0,

@@ -47,6 +47,8 @@ pub struct Layout {
     parts: Vec<PartPlace>,
     /// Where each column is.
     slots: Vec<Slot>,
+    /// The same for what most rows hold, key parts and columns alike.
+    common: Vec<CommonSlot>,
     /// Where the ends of the variable columns begin.
     ends_at: usize,
     /// How many variable columns there are.
@@ -80,6 +82,79 @@ enum Place {
     Variable(usize),
 }
 
+/// The kinds of values that are read in place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Common {
+    /// A timestamp of a key, at a fixed distance from its end.
+    KeyTime,
+    Text,
+    Int,
+    BigInt,
+    Timestamp,
+    Other,
+}
+
+/// All that reading a common value needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct CommonSlot {
+    kind: Common,
+    /// The bit of the null bitmap; 0 for a column that is never null.
+    null_mask: u8,
+    /// It is the first variable column.
+    first: bool,
+    null_byte: usize,
+    /// Offset in the row: of the value, or of a text's end; distance from the end of a key.
+    at: usize,
+    /// Where variable bytes begin, in a narrow row.
+    base: usize,
+    /// Undoes the complement of a descending key part.
+    mask: u64,
+}
+
+/// Nothing where the value is null, the row of another form, or damaged.
+impl CommonSlot {
+    #[inline]
+    fn is_null(&self, row: &[u8]) -> bool {
+        row.first() == Some(&NARROW)
+            && row
+                .get(self.null_byte)
+                .is_some_and(|nulls| nulls & self.null_mask != 0)
+    }
+
+    #[inline]
+    fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
+        if *row.first()? != NARROW || self.is_null(row) {
+            return None;
+        }
+        let end = usize::from(u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?));
+        let start = if self.first {
+            0
+        } else {
+            usize::from(u16::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?))
+        };
+        std::str::from_utf8(row.get(self.base + start..self.base + end)?).ok()
+    }
+
+    #[inline]
+    fn integer(&self, row: &[u8]) -> Option<i64> {
+        if *row.first()? != NARROW || self.is_null(row) {
+            return None;
+        }
+        let bytes = row.get(self.at..)?;
+        match self.kind {
+            Common::Int => Some(i64::from(i32::from_le_bytes(*bytes.first_chunk()?))),
+            _ => Some(i64::from_le_bytes(*bytes.first_chunk()?)),
+        }
+    }
+
+    #[inline]
+    fn key_time(&self, key: &[u8]) -> Option<i64> {
+        let at = key.len().checked_sub(self.at)?;
+        let bits = u64::from_be_bytes(*key.get(at..)?.first_chunk()?) ^ self.mask;
+        Some((bits ^ (1 << 63)) as i64)
+    }
+}
+
 impl Layout {
     /// Computes the offsets.
     pub fn new(key: Vec<KeyPart>, columns: Vec<Column>) -> Layout {
@@ -94,15 +169,12 @@ impl Layout {
                 (null_byte, null_mask) = (1 + nulls / 8, 1 << (nulls % 8));
                 nulls += 1;
             }
-            let place = match key::fixed_width(&column.ty) {
-                Some(width) => {
-                    fixed_at += width;
-                    Place::Fixed(fixed_at - width)
-                }
-                None => {
-                    variable += 1;
-                    Place::Variable(variable - 1)
-                }
+            let place = if let Some(width) = key::fixed_width(&column.ty) {
+                fixed_at += width;
+                Place::Fixed(fixed_at - width)
+            } else {
+                variable += 1;
+                Place::Variable(variable - 1)
             };
             slots.push(Slot {
                 null_byte,
@@ -110,11 +182,13 @@ impl Layout {
                 place,
             });
         }
+        let common = common_slots(&key, &parts, &columns, &slots, fixed_at, variable);
         Layout {
             key,
             columns,
             parts,
             slots,
+            common,
             ends_at: fixed_at,
             variable,
         }
@@ -122,7 +196,7 @@ impl Layout {
 
     /// The key of these values, or the prefix that they determine if they are fewer than the parts.
     pub fn encode_key(&self, values: &[Value]) -> Result<Vec<u8>, KeyError> {
-        let mut out = Vec::with_capacity(values.len() * 12);
+        let mut out = Vec::with_capacity(values.len() * 24);
         self.encode_key_into(values.iter(), &mut out)?;
         Ok(out)
     }
@@ -160,8 +234,64 @@ impl Layout {
     }
 
     /// One value of a stored row, by its position in the key parts followed by the columns.
-    #[inline]
+    ///
+    /// What most rows hold is read here, in place; everything else, damage included, by
+    /// [`Layout::value_of_any`].
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a value costs as much as a row"
+    )]
+    #[inline(always)]
     pub fn value_ref<'a>(
+        &self,
+        key: &'a [u8],
+        row: &'a [u8],
+        column: usize,
+    ) -> Result<ValueRef<'a>, RowError> {
+        if let Some(common) = self.common.get(column) {
+            match common.kind {
+                Common::Text => match common.text(row) {
+                    Some(text) => return Ok(ValueRef::Text(Cow::Borrowed(text))),
+                    None if common.is_null(row) => return Ok(ValueRef::Null),
+                    None => {}
+                },
+                Common::Int | Common::BigInt => match common.integer(row) {
+                    Some(number) => return Ok(ValueRef::Int(number)),
+                    None if common.is_null(row) => return Ok(ValueRef::Null),
+                    None => {}
+                },
+                Common::Timestamp => match common.integer(row) {
+                    Some(time) => return Ok(ValueRef::Timestamp(time)),
+                    None if common.is_null(row) => return Ok(ValueRef::Null),
+                    None => {}
+                },
+                Common::KeyTime => {
+                    if let Some(time) = common.key_time(key) {
+                        return Ok(ValueRef::Timestamp(time));
+                    }
+                }
+                Common::Other => {}
+            }
+        }
+        match self.value_of_any(key, row, column) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(*error),
+        }
+    }
+
+    /// One value of a stored row, of any type, in a row of any form. The error is boxed to make the
+    /// result another type than that of `value_ref`, which then need not share its memory.
+    #[inline(never)]
+    fn value_of_any<'a>(
+        &self,
+        key: &'a [u8],
+        row: &'a [u8],
+        column: usize,
+    ) -> Result<ValueRef<'a>, Box<RowError>> {
+        self.any_value(key, row, column).map_err(Box::new)
+    }
+
+    fn any_value<'a>(
         &self,
         key: &'a [u8],
         row: &'a [u8],
@@ -397,6 +527,57 @@ fn part_places(key: &[KeyPart]) -> Vec<PartPlace> {
     places
 }
 
+fn common_slots(
+    key: &[KeyPart],
+    parts: &[PartPlace],
+    columns: &[Column],
+    slots: &[Slot],
+    ends_at: usize,
+    variable: usize,
+) -> Vec<CommonSlot> {
+    let other = CommonSlot {
+        kind: Common::Other,
+        null_mask: 0,
+        first: false,
+        null_byte: 0,
+        at: 0,
+        base: ends_at + 2 * variable,
+        mask: 0,
+    };
+    let part = |(part, place): (&KeyPart, &PartPlace)| match (&part.ty, place) {
+        (Type::Timestamp, PartPlace::End(at)) => CommonSlot {
+            kind: Common::KeyTime,
+            at: *at,
+            mask: if part.direction == Direction::Desc {
+                u64::MAX
+            } else {
+                0
+            },
+            ..other
+        },
+        _ => other,
+    };
+    let column = |(column, slot): (&Column, &Slot)| {
+        let (kind, at, first) = match (&column.ty, slot.place) {
+            (Type::Text(_), Place::Variable(i)) => (Common::Text, ends_at + 2 * i, i == 0),
+            (Type::Int, Place::Fixed(at)) => (Common::Int, at, false),
+            (Type::BigInt, Place::Fixed(at)) => (Common::BigInt, at, false),
+            (Type::Timestamp, Place::Fixed(at)) => (Common::Timestamp, at, false),
+            _ => return other,
+        };
+        CommonSlot {
+            kind,
+            at,
+            first,
+            null_mask: slot.null_mask,
+            null_byte: slot.null_byte,
+            ..other
+        }
+    };
+    let parts = key.iter().zip(parts).map(part);
+    parts.chain(columns.iter().zip(slots).map(column)).collect()
+}
+
 #[inline]
 fn read_end(row: &[u8], at: usize, width: usize) -> Option<usize> {
     let rest = row.get(at..)?;
@@ -429,9 +610,11 @@ fn fixed_ref<'a>(
         Type::Uuid => ValueRef::Uuid(first(bytes, short)?),
         Type::TimeUuid => ValueRef::TimeUuid(first(bytes, short)?),
         Type::Point => {
-            let [a, b, c, d, e, f, g, h, lon @ ..]: [u8; 16] = first(bytes, short)?;
-            let lat = f64::from_le_bytes([a, b, c, d, e, f, g, h]);
-            ValueRef::Point(lat, f64::from_le_bytes(lon))
+            let lon = bytes.get(8..).unwrap_or_default();
+            ValueRef::Point(
+                f64::from_le_bytes(first(bytes, &short)?),
+                f64::from_le_bytes(first(lon, &short)?),
+            )
         }
         Type::Enum(_) | Type::Tag(_) => ValueRef::Enum(u16::from_le_bytes(first(bytes, short)?)),
         _ => return Err(RowError::Value("a fixed column of a type that varies")),

@@ -320,17 +320,17 @@ impl<'a> Nested<'a> {
                 f64::from_le_bytes(self.array()?),
             ),
             ENUM => ValueRef::Enum(u16::from_le_bytes(self.array()?)),
-            LIST => ValueRef::Owned(Value::List(self.values(depth)?)),
-            RECORD => ValueRef::Owned(Value::Record(self.values(depth)?)),
-            KEY => ValueRef::Owned(Value::Key(self.values(depth)?)),
+            LIST => ValueRef::Owned(Box::new(Value::List(self.values(depth)?))),
+            RECORD => ValueRef::Owned(Box::new(Value::Record(self.values(depth)?))),
+            KEY => ValueRef::Owned(Box::new(Value::Key(self.values(depth)?))),
             SET => {
                 let values = self.values(depth)?;
                 if !values.is_sorted_by(|a, b| a < b) {
                     return Err(RowError::Value("a set out of order"));
                 }
-                ValueRef::Owned(Value::Set(values))
+                ValueRef::Owned(Box::new(Value::Set(values)))
             }
-            MAP => ValueRef::Owned(Value::Map(self.entries(depth)?)),
+            MAP => ValueRef::Owned(Box::new(Value::Map(self.entries(depth)?))),
             _ => return Err(RowError::Value("an unknown tag")),
         })
     }

@@ -6,7 +6,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// A value as a row or key holds it. Its order is that of [`Value`].
+///
+/// The tag takes eight bytes, so that every payload begins at a multiple of eight: copied in odd
+/// pieces, each value would wait for its own stores.
 #[derive(Clone, Debug, Default)]
+#[repr(u64)]
 pub enum ValueRef<'a> {
     /// Absent.
     #[default]
@@ -35,8 +39,9 @@ pub enum ValueRef<'a> {
     Point(f64, f64),
     /// A member of an enumeration.
     Enum(u16),
-    /// A collection, a record or a reference, decoded.
-    Owned(Value),
+    /// A collection, a record or a reference, decoded. Boxed, so that the common values stay in
+    /// registers: what is dropped through its address would hold all of them in memory.
+    Owned(Box<Value>),
 }
 
 impl<'a> ValueRef<'a> {
@@ -61,7 +66,7 @@ impl<'a> ValueRef<'a> {
             ValueRef::TimeUuid(v) => Value::TimeUuid(v),
             ValueRef::Point(a, b) => Value::Point(a, b),
             ValueRef::Enum(v) => Value::Enum(v),
-            ValueRef::Owned(v) => v,
+            ValueRef::Owned(v) => *v,
         }
     }
 
@@ -82,20 +87,24 @@ impl<'a> ValueRef<'a> {
             Value::Point(a, b) => ValueRef::Point(*a, *b),
             Value::Enum(v) => ValueRef::Enum(*v),
             Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Record(_) | Value::Key(_) => {
-                ValueRef::Owned(value.clone())
+                ValueRef::Owned(Box::new(value.clone()))
             }
         }
     }
 
     /// True for null.
     pub fn is_null(&self) -> bool {
-        matches!(self, ValueRef::Null | ValueRef::Owned(Value::Null))
+        match self {
+            ValueRef::Null => true,
+            ValueRef::Owned(value) => value.is_null(),
+            _ => false,
+        }
     }
 
     /// The order of [`Value`].
     pub fn cmp_value(&self, other: &Value) -> Ordering {
         match (self, other) {
-            (ValueRef::Owned(a), b) => a.cmp(b),
+            (ValueRef::Owned(a), b) => a.as_ref().cmp(b),
             (ValueRef::Text(a), Value::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (ValueRef::Blob(a), Value::Blob(b)) => a.as_ref().cmp(b.as_slice()),
             (
@@ -143,7 +152,7 @@ impl From<Value> for ValueRef<'_> {
             Value::TimeUuid(v) => ValueRef::TimeUuid(v),
             Value::Point(a, b) => ValueRef::Point(a, b),
             Value::Enum(v) => ValueRef::Enum(v),
-            collection => ValueRef::Owned(collection),
+            collection => ValueRef::Owned(Box::new(collection)),
         }
     }
 }
@@ -212,9 +221,9 @@ mod tests {
             let (x, y) = (ValueRef::of(&a), ValueRef::of(&b));
             prop_assert_eq!(x.cmp(&y), expected);
             prop_assert_eq!(x.cmp_value(&b), expected);
-            prop_assert_eq!(ValueRef::Owned(a.clone()).cmp(&y), expected);
-            prop_assert_eq!(x.cmp(&ValueRef::Owned(b.clone())), expected);
-            prop_assert_eq!(ValueRef::Owned(a.clone()).cmp(&ValueRef::Owned(b)), expected);
+            prop_assert_eq!(ValueRef::Owned(Box::new(a.clone())).cmp(&y), expected);
+            prop_assert_eq!(x.cmp(&ValueRef::Owned(Box::new(b.clone()))), expected);
+            prop_assert_eq!(ValueRef::Owned(Box::new(a.clone())).cmp(&ValueRef::Owned(Box::new(b))), expected);
             prop_assert_eq!(x.to_value(), a.clone());
             prop_assert_eq!(ValueRef::from(a.clone()).into_value(), a);
         }

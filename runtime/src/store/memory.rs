@@ -282,11 +282,9 @@ impl State {
 
     /// All writes or none.
     fn transact(&mut self, writes: &WriteSet, faults: Option<&Faults>) -> Result<(), StoreError> {
-        let before = if faults.is_some() {
-            Some(self.structures.clone())
-        } else {
-            None
-        };
+        writes.check(self.structures.len())?;
+        // With the writes checked, only an injected failure can come in between.
+        let before = faults.map(|_| self.structures.clone());
         let applied = writes
             .iter()
             .try_for_each(|write| {

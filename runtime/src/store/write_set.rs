@@ -43,10 +43,13 @@ pub struct Write<'a> {
     pub phase: Phase,
 }
 
+/// Structure and key.
+type Place = (StructureId, Vec<u8>);
+
 /// Puts and deletes, by structure and key: one entry per key, the last one wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteSet {
-    writes: BTreeMap<(StructureId, Vec<u8>), (Option<Vec<u8>>, Phase)>,
+    writes: BTreeMap<Place, (Option<Vec<u8>>, Phase)>,
 }
 
 impl WriteSet {

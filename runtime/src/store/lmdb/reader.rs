@@ -134,7 +134,8 @@ fn take<'t>(
     out.rows.reserve(want.min(1024));
     for _ in 0..want {
         match rows.next() {
-            Some(row) => out.rows.push(row?),
+            Some(Ok((key, row))) => out.rows.push((key, row)),
+            Some(Err(error)) => return Err(error.into()),
             None => return Ok(false),
         }
     }
