@@ -1,0 +1,1 @@
+//! Seeded random models, facts, parameters and changes.
