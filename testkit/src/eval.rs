@@ -4,8 +4,8 @@
 use crate::facts::{Facts, part, part_type};
 use crate::numbers;
 use querent_compiler::model::{
-    Aggregate, AggregateFn, Compare, Direction, EntityId, Expr, Field, Leaf, Many, Model, Page,
-    ParamId, Pred, Query, Type, Unfold,
+    Aggregate, AggregateFn, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Many, Model,
+    Page, ParamId, Pred, Query, Type, Unfold,
 };
 use querent_compiler::value::Value;
 use std::cmp::Ordering;
@@ -63,6 +63,64 @@ impl Eval<'_> {
         self.query(query, starts.collect())
     }
 
+    /// The orders of the rows that a cursor parameter pages through: of the query itself, or of
+    /// its nested shapes for each of their starts. Filters apply; pages and limits do not.
+    pub fn orders(&self, query: &Query, param: ParamId) -> Vec<Vec<Value>> {
+        let root = self.model.entity(query.anchor).root;
+        let starts = self
+            .facts
+            .of(self.model, root)
+            .map(|(key, _)| Node::Instance(root, key.clone()));
+        let mut out = Vec::new();
+        self.collect_orders(query, starts.collect(), param, &mut out);
+        out
+    }
+
+    fn collect_orders(
+        &self,
+        query: &Query,
+        starts: Vec<Node>,
+        param: ParamId,
+        out: &mut Vec<Vec<Value>>,
+    ) {
+        if matches!(&query.page, Some(Page::After(id) | Page::Before(id)) if *id == param) {
+            let all = Query {
+                page: None,
+                limit: None,
+                ..query.clone()
+            };
+            out.extend(self.query(&all, starts.clone()).order);
+        }
+        for scope in self.bindings(query, starts) {
+            self.collect_item_orders(&query.select, &scope, param, out);
+        }
+    }
+
+    fn collect_item_orders(
+        &self,
+        items: &[Item],
+        scope: &[Node],
+        param: ParamId,
+        out: &mut Vec<Vec<Value>>,
+    ) {
+        for item in items {
+            match &item.expr {
+                Expr::Nested(node, inner) => {
+                    self.collect_orders(inner, vec![scope[usize::from(*node)].clone()], param, out);
+                }
+                Expr::Shape { items, .. } => self.collect_item_orders(items, scope, param, out),
+                _ => {}
+            }
+        }
+    }
+
+    fn bindings(&self, query: &Query, starts: Vec<Node>) -> Vec<Scope> {
+        let starts = starts.into_iter().map(|node| vec![node]).collect();
+        let mut bindings = self.unfold_all(starts, &query.over);
+        bindings.retain(|scope| query.filter.iter().all(|p| self.pred(scope, p)));
+        bindings
+    }
+
     /// True if all predicates hold of one instance.
     pub fn holds(&self, entity: EntityId, key: &[Value], filter: &[Pred]) -> bool {
         let scope = vec![Node::Instance(self.model.entity(entity).root, key.to_vec())];
@@ -79,9 +137,7 @@ impl Eval<'_> {
     }
 
     fn query(&self, query: &Query, starts: Vec<Node>) -> Answer {
-        let mut bindings: Vec<Scope> = starts.into_iter().map(|node| vec![node]).collect();
-        bindings = self.unfold_all(bindings, &query.over);
-        bindings.retain(|scope| query.filter.iter().all(|p| self.pred(scope, p)));
+        let bindings = self.bindings(query, starts);
         let mut rows: Vec<(Vec<Value>, Vec<Value>)> = match &query.group {
             None => bindings
                 .iter()
@@ -241,32 +297,52 @@ impl Eval<'_> {
             }
         };
         for &step in steps {
-            let row = self.facts.row(self.model, entity, &key)?;
             let slot = self.model.slot(entity, Field::Reference(step))?;
-            let Value::Key(next) = &row[slot] else {
+            let Value::Key(next) = self.slot(entity, &key, slot) else {
                 return None;
             };
-            key = next.clone();
+            key = next;
             entity = self.model.entity(self.model.reference(step).target).root;
         }
-        self.facts.row(self.model, entity, &key)?;
         Some((entity, key))
     }
 
+    /// A slot of an instance. The parts of its key are known from the key alone, also while a
+    /// change has deleted the instance and not yet what refers to it.
+    fn slot(&self, entity: EntityId, key: &[Value], slot: usize) -> Value {
+        if let Some(row) = self.facts.row(self.model, entity, key) {
+            return row[slot].clone();
+        }
+        let root = self.model.root(entity);
+        let mut rest = key.iter().cloned();
+        for &part in &root.key {
+            let value = match root.fields[part] {
+                Field::Reference(r) => {
+                    let length = self.model.key_leaves(self.model.reference(r).target).len();
+                    Value::Key(rest.by_ref().take(length).collect())
+                }
+                _ => rest.next().unwrap_or_default(),
+            };
+            if part == slot {
+                return value;
+            }
+        }
+        Value::Null
+    }
+
     fn read(&self, entity: EntityId, key: &[Value], leaf: &Leaf) -> Value {
-        let Some(row) = self.facts.row(self.model, entity, key) else {
-            return Value::Null;
-        };
         match leaf {
             Leaf::Key => Value::Key(key.to_vec()),
             Leaf::Type => self
                 .model
                 .slot(entity, Field::Type)
-                .map_or(Value::Enum(0), |slot| row[slot].clone()),
+                .map_or(Value::Enum(0), |slot| self.slot(entity, key, slot)),
             Leaf::Attribute(attribute, path) => self
                 .model
                 .slot(entity, Field::Attribute(*attribute))
-                .map_or(Value::Null, |slot| part(&row[slot], path).clone()),
+                .map_or(Value::Null, |slot| {
+                    part(&self.slot(entity, key, slot), path).clone()
+                }),
             Leaf::Element(_) | Leaf::Position | Leaf::MapKey => Value::Null,
         }
     }
@@ -443,7 +519,7 @@ fn compare(op: Compare, a: &Value, b: &Value) -> bool {
     if a.is_null() || b.is_null() {
         return false;
     }
-    let order = a.cmp(b);
+    let order = numbers::order(a, b);
     match op {
         Compare::Eq => order.is_eq(),
         Compare::Ne => order.is_ne(),

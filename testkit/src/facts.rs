@@ -100,11 +100,11 @@ pub fn inner_keys(ty: &Type, value: &Value, out: &mut Vec<(EntityId, Vec<Value>)
     }
 }
 
-/// A part of a value, through nested records; null where the way ends early.
+/// A part of a value, through nested records and keys; null where the way ends early.
 pub fn part<'v>(mut value: &'v Value, path: &[u16]) -> &'v Value {
     for &step in path {
         match value {
-            Value::Record(fields) => match fields.get(usize::from(step)) {
+            Value::Record(fields) | Value::Key(fields) => match fields.get(usize::from(step)) {
                 Some(field) => value = field,
                 None => return &Value::Null,
             },

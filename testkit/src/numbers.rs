@@ -8,6 +8,7 @@ use querent_compiler::model::{Binary, Function};
 use querent_compiler::value::Value;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::FromPrimitive;
+use std::cmp::Ordering;
 
 /// A float as a value: never NaN (null), never `-0.0`.
 pub fn float(x: f64) -> Value {
@@ -88,12 +89,46 @@ pub fn call(function: Function, value: &Value) -> Value {
         (Function::Month | Function::Year, Value::Timestamp(t)) => {
             timestamp(first_day(function, t.div_euclid(DAY)).checked_mul(DAY))
         }
-        (Function::Minute | Function::Hour | Function::Day, Value::Date(_)) => value.clone(),
+        (Function::Day, Value::Date(_)) => value.clone(),
         (Function::Month | Function::Year, Value::Date(d)) => {
             i32::try_from(first_day(function, i64::from(*d))).map_or(Value::Null, Value::Date)
         }
-        // `Hash` is a key part of structures and not of the language.
+        (
+            Function::Minute | Function::Hour | Function::Day | Function::Month | Function::Year,
+            Value::TimeUuid(id),
+        ) => call(function, &Value::Timestamp(Value::timeuuid_millis(id))),
+        // The functions of structures and plans are not of the language.
         _ => Value::Null,
+    }
+}
+
+/// The order of two values in a comparison: numbers of different types by their exact values,
+/// everything else as values order.
+pub fn order(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Int(_), Value::Int(_)) | (Value::Float(_), Value::Float(_)) => a.cmp(b),
+        (Value::Float(f), Value::Int(_) | Value::Decimal(_)) if f.is_infinite() => {
+            f.total_cmp(&0.0)
+        }
+        (Value::Int(_) | Value::Decimal(_), Value::Float(f)) if f.is_infinite() => {
+            0.0_f64.total_cmp(f)
+        }
+        _ => match (exact_value(a), exact_value(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.cmp(b),
+        },
+    }
+}
+
+fn exact_value(value: &Value) -> Option<BigRational> {
+    match value {
+        Value::Int(i) => Some(BigRational::from_integer(BigInt::from(*i))),
+        Value::Decimal(d) => Some(BigRational::new(
+            BigInt::from(d.mantissa()),
+            BigInt::from(10).pow(d.scale()),
+        )),
+        Value::Float(f) => BigRational::from_float(*f),
+        _ => None,
     }
 }
 
@@ -168,26 +203,17 @@ enum Total {
 }
 
 fn total(values: &[Value]) -> Total {
-    let mut exact = BigRational::zero();
+    let mut sum = BigRational::zero();
     let mut infinite = 0.0;
     let (mut any, mut float, mut decimal) = (false, false, false);
     for value in values {
-        match value {
-            Value::Int(i) => exact += BigRational::from_integer(BigInt::from(*i)),
-            Value::Decimal(d) => {
-                decimal = true;
-                let scale = BigInt::from(10).pow(d.scale());
-                exact += BigRational::new(BigInt::from(d.mantissa()), scale);
-            }
-            Value::Float(f) => {
-                float = true;
-                match BigRational::from_float(*f) {
-                    Some(r) => exact += r,
-                    None => infinite += f,
-                }
-            }
+        match (value, exact_value(value)) {
+            (_, Some(term)) => sum += term,
+            (Value::Float(f), None) => infinite += f,
             _ => continue,
         }
+        float |= matches!(value, Value::Float(_));
+        decimal |= matches!(value, Value::Decimal(_));
         any = true;
     }
     if !any {
@@ -195,11 +221,11 @@ fn total(values: &[Value]) -> Total {
     } else if infinite != 0.0 {
         Total::Infinite(infinite)
     } else if float {
-        Total::Float(exact)
+        Total::Float(sum)
     } else if decimal {
-        Total::Decimal(exact)
+        Total::Decimal(sum)
     } else {
-        Total::Int(exact.to_integer())
+        Total::Int(sum.to_integer())
     }
 }
 

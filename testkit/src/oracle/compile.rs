@@ -482,11 +482,15 @@ impl Compiler<'_> {
                     Compare::Gt => ">",
                     Compare::Ge => ">=",
                 };
-                Ok(format!(
-                    "COALESCE({} {op} {}, 0)",
-                    self.expr(scope, a)?,
-                    self.expr(scope, b)?
-                ))
+                let (left, right) = (self.expr(scope, a)?, self.expr(scope, b)?);
+                // SQLite compares values of one type by their bytes; numbers of two types need us.
+                if self
+                    .rank(scope, a)
+                    .is_some_and(|rank| self.rank(scope, b) == Some(rank))
+                {
+                    return Ok(format!("COALESCE({left} {op} {right}, 0)"));
+                }
+                Ok(format!("COALESCE(q_order({left}, {right}) {op} 0, 0)"))
             }
             Pred::In(a, list) => {
                 let list: Result<Vec<String>, _> =
@@ -518,6 +522,28 @@ impl Compiler<'_> {
                 }
                 Ok(format!("EXISTS (SELECT 1{})", from.text()))
             }
+        }
+    }
+
+    /// Tells types apart as far as comparisons need it; none where it is not known.
+    fn rank(&self, scope: &[Node], expr: &Expr) -> Option<u8> {
+        let of_value = |value: &Value| sql(value).and_then(|bytes| bytes.first().copied());
+        match expr {
+            Expr::Const(value) => of_value(value),
+            Expr::Param(id, path) => of_value(&self.param(*id, path)),
+            Expr::Path {
+                leaf: Leaf::Attribute(attribute, path),
+                ..
+            } => type_rank(part_type(&self.model.attribute(*attribute).ty, path)?),
+            Expr::Path {
+                node: start,
+                leaf: Leaf::Element(path),
+                ..
+            } => match node(scope, *start).ok()? {
+                Node::Element { ty, .. } => type_rank(part_type(ty, path)?),
+                Node::Instance { .. } => None,
+            },
+            _ => None,
         }
     }
 
@@ -553,6 +579,25 @@ fn literal(value: &Value) -> String {
     }
 }
 
+/// The first byte of a type's encoded values.
+fn type_rank(ty: &Type) -> Option<u8> {
+    Some(match ty {
+        Type::Bool => 1,
+        Type::Int | Type::BigInt => 2,
+        Type::Float => 3,
+        Type::Decimal => 4,
+        Type::Text(_) => 5,
+        Type::Blob(_) => 6,
+        Type::Date => 7,
+        Type::Timestamp => 8,
+        Type::Uuid => 9,
+        Type::TimeUuid => 10,
+        Type::Point => 11,
+        Type::Enum(_) | Type::Tag(_) => 12,
+        _ => return None,
+    })
+}
+
 fn part_of(value: &str, path: &[u16]) -> String {
     if path.is_empty() {
         return value.to_owned();
@@ -578,10 +623,10 @@ fn call(function: Function, args: &[String]) -> Sql {
         Function::Month => "q_month",
         Function::Year => "q_year",
         Function::Time => "q_time",
-        Function::Hash => {
-            return Err(OracleError::Unfit(
-                "hash is not a function of questions".to_owned(),
-            ));
+        _ => {
+            return Err(OracleError::Unfit(format!(
+                "{function:?} is not a function of questions"
+            )));
         }
     };
     Ok(format!("{name}({})", args.join(", ")))

@@ -41,6 +41,10 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         .create_scalar_function("q_at", 2, flags, |c| Ok(sql(&at(&arg(c, 0)?, &arg(c, 1)?))))?;
     connection
         .create_scalar_function("q_in", 2, flags, |c| Ok(contains(&arg(c, 1)?, &arg(c, 0)?)))?;
+    connection.create_scalar_function("q_order", 2, flags, |c| {
+        let (a, b) = (arg(c, 0)?, arg(c, 1)?);
+        Ok((!a.is_null() && !b.is_null()).then(|| numbers::order(&a, &b) as i64))
+    })?;
     connection.create_scalar_function("q_part", -1, flags, |c| {
         let mut path = Vec::new();
         for i in 1..c.len() {
