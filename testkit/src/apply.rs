@@ -507,7 +507,7 @@ impl Work<'_> {
             match field {
                 Field::Type => {}
                 Field::Attribute(id) => {
-                    inner_keys(&self.model.attribute(*id).ty, &row[slot], &mut targets)
+                    inner_keys(&self.model.attribute(*id).ty, &row[slot], &mut targets);
                 }
                 Field::Reference(id) => {
                     if let Value::Key(key) = &row[slot] {

@@ -1,5 +1,5 @@
 //! What the tests hold the compiler and the runtime against: the meaning of changes and questions
-//! written twice (naively in Rust, and as SQL over a normalised schema in SQLite), and random
+//! written twice (naively in Rust, and as SQL over a normalised schema in `SQLite`), and random
 //! models, facts, questions and changes to compare with.
 //!
 //! Nothing here is shared with the code under test except the model's types and the values.

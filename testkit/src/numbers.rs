@@ -176,7 +176,7 @@ pub fn sum(values: &[Value]) -> Value {
         Total::None => Value::Null,
         Total::Int(n) => n.to_i64().map_or(Value::Null, Value::Int),
         Total::Decimal(r) => decimal(&r),
-        Total::Float(r) => Value::Float(nearest_float(&r)),
+        Total::Float(r) => float(nearest_float(&r)),
         Total::Infinite(x) => float(x),
     }
 }
@@ -186,9 +186,9 @@ pub fn avg(values: &[Value]) -> Value {
     let over = |r: BigRational| r / BigRational::from_integer(BigInt::from(values.len()));
     match total(values) {
         Total::None => Value::Null,
-        Total::Int(n) => Value::Float(nearest_float(&over(BigRational::from_integer(n)))),
+        Total::Int(n) => float(nearest_float(&over(BigRational::from_integer(n)))),
         Total::Decimal(r) => decimal(&over(r)),
-        Total::Float(r) => Value::Float(nearest_float(&over(r))),
+        Total::Float(r) => float(nearest_float(&over(r))),
         Total::Infinite(x) => float(x),
     }
 }

@@ -1,6 +1,6 @@
 //! Random changes over a draft.
 
-use super::draft::{Draft, Field, Kind, Ty};
+use super::draft::{Draft, Field, Kind, Sequence, Ty};
 use super::paths::At;
 use super::questions::{Names, pred};
 use super::rng::Rng;
@@ -54,7 +54,7 @@ fn insert(
             && matches!(
                 f.kind,
                 Kind::Value {
-                    sequence: Some(_),
+                    sequence: Sequence::Global | Sequence::Per(_),
                     ..
                 }
             )
@@ -72,7 +72,8 @@ fn insert(
     for field in draft.fields(entity) {
         match &field.kind {
             Kind::Value {
-                sequence: Some(_), ..
+                sequence: Sequence::Global | Sequence::Per(_),
+                ..
             }
             | Kind::Many { .. } => {}
             Kind::Value { optional, .. } if *optional && rng.percent(50) => {}
@@ -163,7 +164,7 @@ fn update(
                 && !matches!(
                     f.kind,
                     Kind::Value {
-                        sequence: Some(_),
+                        sequence: Sequence::Global | Sequence::Per(_),
                         ..
                     } | Kind::Many { .. }
                 )

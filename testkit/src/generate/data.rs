@@ -3,7 +3,7 @@
 use super::rng::Rng;
 use super::values::value;
 use crate::apply::Sequences;
-use crate::facts::{Facts, concrete, inner_keys, is_a, key_of};
+use crate::facts::{Facts, Rows, concrete, inner_keys, is_a, key_of};
 use querent_compiler::model::{EntityId, Field, Model, Sequence};
 use querent_compiler::value::Value;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub fn facts(rng: &mut Rng, model: &Model, rows: usize) -> (Facts, Sequences) {
     let mut facts = Facts::default();
     for root in by_key_references(model) {
-        facts.rows.insert(root, Default::default());
+        facts.rows.insert(root, Rows::default());
         for _ in 0..rng.between(0, rows).max(rng.between(0, 2)) {
             if let Some(row) = keyed_row(rng, model, root, &facts) {
                 let key = key_of(model, root, &row);
@@ -39,22 +39,23 @@ pub fn facts(rng: &mut Rng, model: &Model, rows: usize) -> (Facts, Sequences) {
 /// Roots and links such that the targets of key references come first.
 fn by_key_references(model: &Model) -> Vec<EntityId> {
     let mut order = Vec::new();
-    fn visit(model: &Model, root: EntityId, order: &mut Vec<EntityId>) {
-        if order.contains(&root) {
-            return;
-        }
-        let entity = model.entity(root);
-        for &slot in &entity.key {
-            if let Field::Reference(r) = entity.fields[slot] {
-                visit(model, model.entity(model.reference(r).target).root, order);
-            }
-        }
-        order.push(root);
-    }
     for root in model.roots() {
         visit(model, root, &mut order);
     }
     order
+}
+
+fn visit(model: &Model, root: EntityId, order: &mut Vec<EntityId>) {
+    if order.contains(&root) {
+        return;
+    }
+    let entity = model.entity(root);
+    for &slot in &entity.key {
+        if let Field::Reference(r) = entity.fields[slot] {
+            visit(model, model.entity(model.reference(r).target).root, order);
+        }
+    }
+    order.push(root);
 }
 
 /// A random instance of an entity or of its subtypes, as the value of a reference.

@@ -36,6 +36,24 @@ pub(super) struct Part {
     pub(super) optional: bool,
 }
 
+/// Whether and where the database counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Sequence {
+    No,
+    Global,
+    Per(String),
+}
+
+impl Sequence {
+    fn when(numbered: bool) -> Sequence {
+        if numbered {
+            Sequence::Global
+        } else {
+            Sequence::No
+        }
+    }
+}
+
 /// A field of an entity.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
@@ -50,7 +68,7 @@ pub(super) enum Kind {
         ty: Ty,
         optional: bool,
         unique: bool,
-        sequence: Option<Option<String>>,
+        sequence: Sequence,
     },
     One {
         target: usize,
@@ -146,7 +164,7 @@ impl Draft {
                     key: true,
                 });
                 if part + 1 == parts && rng.percent(40) {
-                    let sequence = Some(Some(name));
+                    let sequence = Sequence::Per(name);
                     let kind = Kind::Value {
                         ty: Ty::BigInt,
                         optional: false,
@@ -161,8 +179,8 @@ impl Draft {
                     return;
                 }
             } else {
-                let sequence = (parts == 1 && rng.percent(12)).then_some(None);
-                let ty = if sequence.is_some() {
+                let sequence = Sequence::when(parts == 1 && rng.percent(12));
+                let ty = if sequence != Sequence::No {
                     rng.one_of([0, 1])
                 } else {
                     rng.below(14)
@@ -202,8 +220,8 @@ impl Draft {
             let unique =
                 scalar && !matches!(ty, Ty::Bool | Ty::Enum(_) | Ty::Any) && rng.percent(12);
             let sequence =
-                (matches!(ty, Ty::Int | Ty::BigInt) && !unique && rng.percent(8)).then_some(None);
-            let optional = optional && sequence.is_none();
+                Sequence::when(matches!(ty, Ty::Int | Ty::BigInt) && !unique && rng.percent(8));
+            let optional = optional && sequence == Sequence::No;
             let kind = Kind::Value {
                 ty,
                 optional,
@@ -415,9 +433,11 @@ impl Draft {
                     text.push_str(" unique");
                 }
                 match sequence {
-                    None => {}
-                    Some(None) => text.push_str(" sequence"),
-                    Some(Some(per)) => text.push_str(&format!(" sequence per {per}")),
+                    Sequence::No => {}
+                    Sequence::Global => text.push_str(" sequence"),
+                    Sequence::Per(reference) => {
+                        let _ = write!(text, " sequence per {reference}");
+                    }
                 }
                 text
             }

@@ -12,6 +12,7 @@ mod values;
 pub use data::facts;
 pub use params::{change_params, cursor, question_params};
 pub use rng::Rng;
+pub use values::scalar;
 
 use draft::Draft;
 use std::fmt::Write;

@@ -6,6 +6,11 @@ use querent_compiler::model::{EntityId, Model, Type};
 use querent_compiler::value::Value;
 use rust_decimal::Decimal;
 
+/// A random value of a type without references; null where that is impossible.
+pub fn scalar(rng: &mut Rng, model: &Model, ty: &Type) -> Value {
+    value(rng, model, ty, &mut |_, _| None).unwrap_or_default()
+}
+
 /// A random value of a type. References are made by `key`; none where there is no instance.
 pub(super) fn value(
     rng: &mut Rng,
@@ -184,23 +189,10 @@ fn timeuuid(rng: &mut Rng) -> [u8; 16] {
     const AT_2024: u64 = 0x01ee_a83b_0d2c_4000;
     let ticks = AT_2024
         + rng.one_of([0, 1, 10_000, 0xffff_ffff, 36_000_000_000]) * rng.between(1, 3) as u64;
-    let [a, b, c, d, e, f, g, h] = ticks.to_be_bytes();
-    [
-        e,
-        f,
-        g,
-        h,
-        c,
-        d,
-        0x10 | (a & 0x0f),
-        b,
-        0x80,
-        rng.below(2) as u8,
-        1,
-        2,
-        3,
-        4,
-        5,
-        rng.below(2) as u8,
-    ]
+    let tick = ticks.to_be_bytes();
+    let mut id = [0x80, rng.below(2) as u8, 1, 2, 3, 4, 5, rng.below(2) as u8].repeat(2);
+    id[..4].copy_from_slice(&tick[4..]);
+    id[4..6].copy_from_slice(&tick[2..4]);
+    id[6..8].copy_from_slice(&[0x10 | (tick[0] & 0x0f), tick[1]]);
+    id.try_into().unwrap_or_default()
 }
