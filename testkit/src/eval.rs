@@ -229,7 +229,8 @@ impl Eval<'_> {
         groups.into_values().collect()
     }
 
-    fn unfold_all(&self, mut bindings: Vec<Scope>, over: &[Unfold]) -> Vec<Scope> {
+    /// The bindings that unfolds make of others.
+    pub(crate) fn unfold_all(&self, mut bindings: Vec<Scope>, over: &[Unfold]) -> Vec<Scope> {
         for unfold in over {
             let mut next = Vec::new();
             for scope in bindings {

@@ -291,12 +291,9 @@ fn link(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String> {
     };
     let name = format!("{}.{}", draft.entities[*owner].name, field.name);
     if rng.percent(60) {
-        if rng.percent(50) {
-            return Some(format!(
-                "connect {name} from ${} to ${}",
-                names.fresh("x"),
-                names.fresh("x")
-            ));
+        // `$from` and `$to` have one type in a change.
+        if rng.percent(50) || !names.once("connect") {
+            return Some(format!("connect {name} from ${} to ${}", names.fresh("x"), names.fresh("x")));
         }
         return Some(format!("connect {name}"));
     }

@@ -4,7 +4,7 @@ use super::rng::Rng;
 use super::values::value;
 use crate::apply::Sequences;
 use crate::facts::{Facts, Rows, concrete, inner_keys, is_a, key_of};
-use querent_compiler::model::{EntityId, Field, Model, Sequence};
+use querent_compiler::model::{EntityId, Field, Model, Sequence, Type};
 use querent_compiler::value::Value;
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ pub fn facts(rng: &mut Rng, model: &Model, rows: usize) -> (Facts, Sequences) {
     let mut facts = Facts::default();
     for root in by_key_references(model) {
         facts.rows.insert(root, Rows::default());
-        for _ in 0..rng.between(0, rows).max(rng.between(0, 2)) {
+        let count = if rng.percent(8) { rng.below(2) } else { rng.between(rows / 2, rows) };
+        for _ in 0..count {
             if let Some(row) = keyed_row(rng, model, root, &facts) {
                 let key = key_of(model, root, &row);
                 facts.of_mut(model, root).entry(key).or_insert(row);
@@ -92,7 +93,7 @@ fn keyed_row(rng: &mut Rng, model: &Model, root: EntityId, facts: &Facts) -> Opt
                     numbered.push((slot, sequence));
                     continue;
                 }
-                value(rng, model, &attribute.ty, &mut |_, _| None)?
+                key_value(rng, model, &attribute.ty)?
             }
         };
     }
@@ -100,6 +101,29 @@ fn keyed_row(rng: &mut Rng, model: &Model, root: EntityId, facts: &Facts) -> Opt
         row[slot] = next_number(model, root, slot, sequence, &row, facts);
     }
     Some(row)
+}
+
+/// A value of a key: from a wider domain, so that there are enough of them.
+pub(super) fn key_value(rng: &mut Rng, model: &Model, ty: &Type) -> Option<Value> {
+    let one = value(rng, model, ty, &mut |_, _| None)?;
+    if rng.percent(40) {
+        return Some(one);
+    }
+    Some(match one {
+        Value::Int(_) => Value::Int(rng.below(60) as i64 - 20),
+        Value::Text(mut text) => {
+            if let Some(Value::Text(more)) = value(rng, model, ty, &mut |_, _| None) {
+                text.push_str(&more);
+            }
+            Value::Text(text)
+        }
+        Value::Blob(mut bytes) => {
+            bytes.push(rng.bits() as u8);
+            Value::Blob(bytes)
+        }
+        Value::Float(_) => Value::Float(rng.below(60) as f64 / 4.0 - 5.0),
+        other => other,
+    })
 }
 
 fn next_number(
@@ -126,43 +150,55 @@ fn next_number(
 }
 
 /// Fills in what is not key.
-fn filled(
-    rng: &mut Rng,
-    model: &Model,
-    root: EntityId,
-    mut row: Vec<Value>,
-    facts: &Facts,
-) -> Vec<Value> {
+fn filled(rng: &mut Rng, model: &Model, root: EntityId, mut row: Vec<Value>, facts: &Facts) -> Vec<Value> {
     let entity = model.entity(root);
-    let kind = concrete(model, root, &row);
-    for (slot, field) in entity.fields.iter().enumerate() {
+    for slot in 0..entity.fields.len() {
         if entity.key.contains(&slot) {
             continue;
         }
-        match *field {
-            Field::Type => {}
-            Field::Reference(r) => {
-                let reference = model.reference(r);
-                if is_a(model, kind, reference.entity) && !(reference.optional && rng.percent(30)) {
-                    row[slot] = existing(rng, model, facts, reference.target).unwrap_or_default();
-                }
-            }
-            Field::Attribute(id) => {
-                let attribute = model.attribute(id);
-                if !is_a(model, kind, attribute.entity) || (attribute.optional && rng.percent(30)) {
-                    continue;
-                }
-                row[slot] = match &attribute.sequence {
-                    Some(sequence) => next_number(model, root, slot, sequence, &row, facts),
-                    None => value(rng, model, &attribute.ty, &mut |rng, e| {
-                        existing(rng, model, facts, e)
-                    })
-                    .unwrap_or_default(),
-                };
+        let unique = match entity.fields[slot] {
+            Field::Type => continue,
+            Field::Attribute(id) => model.attribute(id).unique,
+            Field::Reference(id) => model.reference(id).unique,
+        };
+        for _ in 0..8 {
+            row[slot] = slot_value(rng, model, root, &row, slot, facts);
+            let taken = unique && facts.of(model, root).any(|(_, other)| other[slot] == row[slot]);
+            if !taken || row[slot].is_null() {
+                break;
             }
         }
     }
     row
+}
+
+fn slot_value(rng: &mut Rng, model: &Model, root: EntityId, row: &[Value], slot: usize, facts: &Facts) -> Value {
+    let kind = concrete(model, root, row);
+    match model.entity(root).fields[slot] {
+        Field::Type => row[slot].clone(),
+        Field::Reference(r) => {
+            let reference = model.reference(r);
+            if !is_a(model, kind, reference.entity) || (reference.optional && rng.percent(30)) {
+                return Value::Null;
+            }
+            existing(rng, model, facts, reference.target).unwrap_or_default()
+        }
+        Field::Attribute(id) => {
+            let attribute = model.attribute(id);
+            if !is_a(model, kind, attribute.entity) || (attribute.optional && rng.percent(30)) {
+                return Value::Null;
+            }
+            if let Some(sequence) = &attribute.sequence {
+                return next_number(model, root, slot, sequence, row, facts);
+            }
+            let given = if attribute.unique {
+                key_value(rng, model, &attribute.ty)
+            } else {
+                value(rng, model, &attribute.ty, &mut |rng, e| existing(rng, model, facts, e))
+            };
+            given.unwrap_or_default()
+        }
+    }
 }
 
 /// Takes away what breaks a rule; true if anything did.

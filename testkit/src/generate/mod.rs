@@ -3,6 +3,7 @@
 mod changes;
 mod data;
 mod draft;
+mod focus;
 mod params;
 mod paths;
 mod questions;

@@ -1,6 +1,7 @@
 //! Random parameters of questions and changes, and cursors from answers.
 
 use super::data::existing;
+use super::focus;
 use super::rng::Rng;
 use super::values::value;
 use crate::eval::Eval;
@@ -11,25 +12,25 @@ use querent_compiler::model::{
 use querent_compiler::value::Value;
 use std::collections::BTreeMap;
 
-/// Random parameters of a question, mostly values that occur in the facts. Cursors are null.
-pub fn question_params(
-    rng: &mut Rng,
-    model: &Model,
-    facts: &Facts,
-    question: &Question,
-) -> Vec<Value> {
+/// Random parameters of a question, mostly such that it finds something. Cursors are null.
+pub fn question_params(rng: &mut Rng, model: &Model, facts: &Facts, question: &Question) -> Vec<Value> {
     let pool = Pool::of(model, facts);
     let mut limits = Vec::new();
     collect_limits(&question.query, &mut limits);
-    let params = question.params.iter().enumerate();
-    params
-        .map(|(i, param)| {
-            if limits.contains(&ParamId(i as u32)) {
-                return Value::Int(rng.below(6) as i64);
-            }
+    let mut params = Vec::new();
+    for (i, param) in question.params.iter().enumerate() {
+        params.push(if limits.contains(&ParamId(i as u32)) {
+            Value::Int(rng.below(6) as i64)
+        } else {
             random(rng, model, facts, &pool, param, 80)
-        })
-        .collect()
+        });
+    }
+    if rng.percent(70) {
+        let eval = Eval { model, facts, params: &params };
+        let found = focus::of_query(rng, &eval, &question.query);
+        focus::put(&mut params, found);
+    }
+    params
 }
 
 /// Random parameters of a change: mostly such that it is not refused.
@@ -37,18 +38,39 @@ pub fn change_params(rng: &mut Rng, model: &Model, facts: &Facts, change: &Chang
     let pool = Pool::of(model, facts);
     let mut fresh = Vec::new();
     inserted(&change.statements, &mut fresh);
-    let params = change.params.iter().enumerate();
+    let mut params = Vec::new();
+    for (i, param) in change.params.iter().enumerate() {
+        // What is inserted is mostly new, what is looked for mostly exists.
+        let known = if fresh.contains(&ParamId(i as u32)) { 15 } else { 85 };
+        params.push(random(rng, model, facts, &pool, param, known));
+    }
+    if rng.percent(80) {
+        find(rng, model, facts, &change.statements, &mut params);
+    }
     params
-        .map(|(i, param)| {
-            // What is inserted is mostly new, what is looked for mostly exists.
-            let existing = if fresh.contains(&ParamId(i as u32)) {
-                25
-            } else {
-                85
-            };
-            random(rng, model, facts, &pool, param, existing)
-        })
-        .collect()
+}
+
+/// Lets statements find instances; those of a `for each` one for each element.
+fn find(rng: &mut Rng, model: &Model, facts: &Facts, statements: &[Statement], params: &mut Vec<Value>) {
+    for statement in statements {
+        match statement {
+            Statement::Update { entity, filter, condition, .. } | Statement::Delete { entity, filter, condition } => {
+                let eval = Eval { model, facts, params };
+                let found = focus::of_filter(rng, &eval, *entity, filter, condition.as_ref());
+                focus::put(params, found);
+            }
+            Statement::ForEach { list, item, body } => {
+                let Some(Value::List(mut elements)) = params.get(list.index()).cloned() else { continue };
+                for element in &mut elements {
+                    params[item.index()] = element.clone();
+                    find(rng, model, facts, body, params);
+                    *element = params[item.index()].clone();
+                }
+                params[list.index()] = Value::List(elements);
+            }
+            Statement::Insert { .. } => {}
+        }
+    }
 }
 
 /// A cursor for a parameter that pages a query: the order of a random row of its answer, which

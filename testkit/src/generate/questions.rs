@@ -10,6 +10,7 @@ use std::fmt::Write;
 pub(super) struct Names {
     params: Vec<(String, Ty)>,
     count: usize,
+    used: Vec<&'static str>,
 }
 
 impl Names {
@@ -24,6 +25,12 @@ impl Names {
         let name = self.fresh("x");
         self.params.push((name.clone(), ty.clone()));
         format!("${name}")
+    }
+    /// True the first time that it is asked for a word.
+    pub(super) fn once(&mut self, word: &'static str) -> bool {
+        let first = !self.used.contains(&word);
+        self.used.push(word);
+        first
     }
     pub(super) fn fresh(&mut self, prefix: &str) -> String {
         self.count += 1;
