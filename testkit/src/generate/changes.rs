@@ -293,7 +293,11 @@ fn link(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String> {
     if rng.percent(60) {
         // `$from` and `$to` have one type in a change.
         if rng.percent(50) || !names.once("connect") {
-            return Some(format!("connect {name} from ${} to ${}", names.fresh("x"), names.fresh("x")));
+            return Some(format!(
+                "connect {name} from ${} to ${}",
+                names.fresh("x"),
+                names.fresh("x")
+            ));
         }
         return Some(format!("connect {name}"));
     }

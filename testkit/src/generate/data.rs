@@ -14,7 +14,11 @@ pub fn facts(rng: &mut Rng, model: &Model, rows: usize) -> (Facts, Sequences) {
     let mut facts = Facts::default();
     for root in by_key_references(model) {
         facts.rows.insert(root, Rows::default());
-        let count = if rng.percent(8) { rng.below(2) } else { rng.between(rows / 2, rows) };
+        let count = if rng.percent(8) {
+            rng.below(2)
+        } else {
+            rng.between(rows / 2, rows)
+        };
         for _ in 0..count {
             if let Some(row) = keyed_row(rng, model, root, &facts) {
                 let key = key_of(model, root, &row);
@@ -150,7 +154,13 @@ fn next_number(
 }
 
 /// Fills in what is not key.
-fn filled(rng: &mut Rng, model: &Model, root: EntityId, mut row: Vec<Value>, facts: &Facts) -> Vec<Value> {
+fn filled(
+    rng: &mut Rng,
+    model: &Model,
+    root: EntityId,
+    mut row: Vec<Value>,
+    facts: &Facts,
+) -> Vec<Value> {
     let entity = model.entity(root);
     for slot in 0..entity.fields.len() {
         if entity.key.contains(&slot) {
@@ -163,7 +173,10 @@ fn filled(rng: &mut Rng, model: &Model, root: EntityId, mut row: Vec<Value>, fac
         };
         for _ in 0..8 {
             row[slot] = slot_value(rng, model, root, &row, slot, facts);
-            let taken = unique && facts.of(model, root).any(|(_, other)| other[slot] == row[slot]);
+            let taken = unique
+                && facts
+                    .of(model, root)
+                    .any(|(_, other)| other[slot] == row[slot]);
             if !taken || row[slot].is_null() {
                 break;
             }
@@ -172,7 +185,14 @@ fn filled(rng: &mut Rng, model: &Model, root: EntityId, mut row: Vec<Value>, fac
     row
 }
 
-fn slot_value(rng: &mut Rng, model: &Model, root: EntityId, row: &[Value], slot: usize, facts: &Facts) -> Value {
+fn slot_value(
+    rng: &mut Rng,
+    model: &Model,
+    root: EntityId,
+    row: &[Value],
+    slot: usize,
+    facts: &Facts,
+) -> Value {
     let kind = concrete(model, root, row);
     match model.entity(root).fields[slot] {
         Field::Type => row[slot].clone(),
@@ -194,7 +214,9 @@ fn slot_value(rng: &mut Rng, model: &Model, root: EntityId, row: &[Value], slot:
             let given = if attribute.unique {
                 key_value(rng, model, &attribute.ty)
             } else {
-                value(rng, model, &attribute.ty, &mut |rng, e| existing(rng, model, facts, e))
+                value(rng, model, &attribute.ty, &mut |rng, e| {
+                    existing(rng, model, facts, e)
+                })
             };
             given.unwrap_or_default()
         }

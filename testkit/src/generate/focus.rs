@@ -54,13 +54,20 @@ pub(super) fn put(params: &mut [Value], found: Found) {
 
 fn instance(rng: &mut Rng, eval: &Eval<'_>, entity: EntityId) -> Option<Node> {
     let root = eval.model.entity(entity).root;
-    let keys: Vec<_> = eval.facts.of(eval.model, root).map(|(key, _)| key).collect();
-    rng.pick(&keys).map(|key| Node::Instance(root, (*key).clone()))
+    let keys: Vec<_> = eval
+        .facts
+        .of(eval.model, root)
+        .map(|(key, _)| key)
+        .collect();
+    rng.pick(&keys)
+        .map(|key| Node::Instance(root, (*key).clone()))
 }
 
 fn query_from(rng: &mut Rng, eval: &Eval<'_>, query: &Query, start: Node, found: &mut Found) {
     let bindings = eval.unfold_all(vec![vec![start]], &query.over);
-    let Some(scope) = rng.pick(&bindings) else { return };
+    let Some(scope) = rng.pick(&bindings) else {
+        return;
+    };
     for pred in &query.filter {
         preds(rng, eval, scope, pred, found);
     }
@@ -113,7 +120,11 @@ fn preds(rng: &mut Rng, eval: &Eval<'_>, scope: &[Node], pred: &Pred, found: &mu
                 found.push((*id, path.clone(), Value::List(vec![value])));
             }
         }
-        Pred::Exists { from, over, filter: Some(filter) } => {
+        Pred::Exists {
+            from,
+            over,
+            filter: Some(filter),
+        } => {
             let start = scope[usize::from(*from)].clone();
             let bindings = eval.unfold_all(vec![vec![start]], over);
             if let Some(inner) = rng.pick(&bindings) {

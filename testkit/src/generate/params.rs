@@ -13,7 +13,12 @@ use querent_compiler::value::Value;
 use std::collections::BTreeMap;
 
 /// Random parameters of a question, mostly such that it finds something. Cursors are null.
-pub fn question_params(rng: &mut Rng, model: &Model, facts: &Facts, question: &Question) -> Vec<Value> {
+pub fn question_params(
+    rng: &mut Rng,
+    model: &Model,
+    facts: &Facts,
+    question: &Question,
+) -> Vec<Value> {
     let pool = Pool::of(model, facts);
     let mut limits = Vec::new();
     collect_limits(&question.query, &mut limits);
@@ -26,7 +31,11 @@ pub fn question_params(rng: &mut Rng, model: &Model, facts: &Facts, question: &Q
         });
     }
     if rng.percent(70) {
-        let eval = Eval { model, facts, params: &params };
+        let eval = Eval {
+            model,
+            facts,
+            params: &params,
+        };
         let found = focus::of_query(rng, &eval, &question.query);
         focus::put(&mut params, found);
     }
@@ -41,7 +50,11 @@ pub fn change_params(rng: &mut Rng, model: &Model, facts: &Facts, change: &Chang
     let mut params = Vec::new();
     for (i, param) in change.params.iter().enumerate() {
         // What is inserted is mostly new, what is looked for mostly exists.
-        let known = if fresh.contains(&ParamId(i as u32)) { 15 } else { 85 };
+        let known = if fresh.contains(&ParamId(i as u32)) {
+            15
+        } else {
+            85
+        };
         params.push(random(rng, model, facts, &pool, param, known));
     }
     if rng.percent(80) {
@@ -51,16 +64,38 @@ pub fn change_params(rng: &mut Rng, model: &Model, facts: &Facts, change: &Chang
 }
 
 /// Lets statements find instances; those of a `for each` one for each element.
-fn find(rng: &mut Rng, model: &Model, facts: &Facts, statements: &[Statement], params: &mut Vec<Value>) {
+fn find(
+    rng: &mut Rng,
+    model: &Model,
+    facts: &Facts,
+    statements: &[Statement],
+    params: &mut Vec<Value>,
+) {
     for statement in statements {
         match statement {
-            Statement::Update { entity, filter, condition, .. } | Statement::Delete { entity, filter, condition } => {
-                let eval = Eval { model, facts, params };
+            Statement::Update {
+                entity,
+                filter,
+                condition,
+                ..
+            }
+            | Statement::Delete {
+                entity,
+                filter,
+                condition,
+            } => {
+                let eval = Eval {
+                    model,
+                    facts,
+                    params,
+                };
                 let found = focus::of_filter(rng, &eval, *entity, filter, condition.as_ref());
                 focus::put(params, found);
             }
             Statement::ForEach { list, item, body } => {
-                let Some(Value::List(mut elements)) = params.get(list.index()).cloned() else { continue };
+                let Some(Value::List(mut elements)) = params.get(list.index()).cloned() else {
+                    continue;
+                };
                 for element in &mut elements {
                     params[item.index()] = element.clone();
                     find(rng, model, facts, body, params);
