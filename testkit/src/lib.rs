@@ -3,6 +3,7 @@
 //! models, facts, questions and changes to compare with.
 //!
 //! Nothing here is shared with the code under test except the model's types and the values.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 #![expect(
     clippy::indexing_slicing,
     reason = "used by tests only: a wrong slot should stop the test where it happens"

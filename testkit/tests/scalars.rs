@@ -79,7 +79,9 @@ fn sums_and_averages() {
             .collect();
         let of = |function| {
             let mut accumulator = Accumulator::new(function, false);
-            values.iter().for_each(|v| accumulator.add(v));
+            for v in &values {
+                accumulator.add(v);
+            }
             accumulator.finish()
         };
         assert_eq!(

@@ -1,8 +1,9 @@
 //! Random changes over a draft.
 
+use super::conditions::pred;
 use super::draft::{Draft, Field, Kind, Sequence, Ty};
 use super::paths::At;
-use super::questions::{Names, pred};
+use super::questions::Names;
 use super::rng::Rng;
 
 /// The text of a random change after its name and rate.
@@ -291,6 +292,17 @@ fn link(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String> {
     };
     let name = format!("{}.{}", draft.entities[*owner].name, field.name);
     if rng.percent(60) {
+        let Kind::Many { parts, .. } = &field.kind else {
+            return None;
+        };
+        if !parts.is_empty() && rng.percent(30) {
+            let set: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
+            let (from, to) = (names.fresh("x"), names.fresh("x"));
+            return Some(format!(
+                "connect {name} from ${from} to ${to} set {}",
+                set.join(", ")
+            ));
+        }
         // `$from` and `$to` have one type in a change.
         if rng.percent(50) || !names.once("connect") {
             return Some(format!(

@@ -1,8 +1,10 @@
 //! Seeded random models (as text), facts, parameters and cursors.
 
 mod changes;
+mod conditions;
 mod data;
 mod draft;
+mod draft_text;
 mod focus;
 mod params;
 mod paths;

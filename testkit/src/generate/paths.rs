@@ -169,8 +169,7 @@ impl Draft {
     fn many_once(&self, rng: &mut Rng, at: &At, depth: usize) -> Option<(String, At)> {
         let mut steps = self.steps(at);
         steps.retain(|(_, step)| match step {
-            Step::Leaf(_) => false,
-            Step::One(At::Inner(_)) => false,
+            Step::Leaf(_) | Step::One(At::Inner(_)) => false,
             Step::One(_) => depth > 0,
             Step::Many(_) => true,
         });
@@ -258,6 +257,20 @@ impl Draft {
         rng.pick(&found).cloned()
     }
 
+    /// A condition on the concrete type, where there are several.
+    pub(super) fn tag(&self, rng: &mut Rng, entity: usize) -> Option<String> {
+        let root = *self.ancestry(entity).last()?;
+        let members: Vec<usize> = (0..self.entities.len())
+            .filter(|&e| self.ancestry(e).last() == Some(&root))
+            .collect();
+        let member = *rng.pick(&members).filter(|_| members.len() > 1)?;
+        Some(format!(
+            "type {} {}",
+            rng.one_of(["=", "!="]),
+            self.entities[member].name
+        ))
+    }
+
     /// A to-one path to an instance, of at least one step.
     pub(super) fn one(&self, rng: &mut Rng, at: &At) -> Option<(String, At)> {
         let mut steps = self.steps(at);
@@ -321,7 +334,7 @@ fn part_steps(parts: &[Part], inside: bool) -> Vec<(String, Step)> {
                 ));
             }
             Ty::Ref(target) if inside => {
-                steps.push((part.name.clone(), Step::One(At::Inner(*target))))
+                steps.push((part.name.clone(), Step::One(At::Inner(*target))));
             }
             Ty::Ref(_) => {}
             ty => match elements(ty) {

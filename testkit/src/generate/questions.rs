@@ -1,5 +1,6 @@
 //! Random questions over a draft.
 
+use super::conditions::pred;
 use super::draft::{Draft, Ty};
 use super::paths::At;
 use super::rng::Rng;
@@ -43,16 +44,21 @@ pub(super) fn question(rng: &mut Rng, draft: &Draft) -> String {
     let entity = rng.below(draft.entities.len());
     let at = At::Entity(entity);
     let mut names = Names::default();
-    let mut text = match rng.below(10) {
+    let (items, clauses) = match rng.below(10) {
         0..=5 => plain(rng, draft, &at, &mut names),
         6 => whole(rng, draft, &at, &mut names),
         _ => grouped(rng, draft, &at, &mut names),
     };
-    text = text.replace("$FROM", &format!("from {}", draft.entities[entity].name));
-    text
+    format!(
+        "select {items}\n  from {}{clauses}",
+        draft.entities[entity].name
+    )
 }
 
-fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
+/// What is selected, and the clauses after it.
+type Parts = (String, String);
+
+fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let mut items = Vec::new();
     for _ in 0..rng.between(1, 4) {
         items.extend(item(rng, draft, at, names, 2));
@@ -63,23 +69,23 @@ fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
     if items.is_empty() {
         items.push("*".to_owned());
     }
-    let mut text = format!("select {}\n  $FROM", items.join(", "));
+    let mut text = String::new();
     filter(rng, draft, at, names, &mut text);
     order_and_page(rng, draft, at, names, &mut text);
-    text
+    (items.join(", "), text)
 }
 
 /// One group of everything.
-fn whole(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
+fn whole(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let items: Vec<String> = (0..rng.between(1, 3))
         .map(|_| group_aggregate(rng, draft, at, names))
         .collect();
-    let mut text = format!("select {}\n  $FROM", items.join(", "));
+    let mut text = String::new();
     filter(rng, draft, at, names, &mut text);
-    text
+    (items.join(", "), text)
 }
 
-fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
+fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let mut keys: Vec<(String, String)> = Vec::new();
     for _ in 0..rng.between(1, 2) {
         let key = match rng.below(5) {
@@ -115,7 +121,7 @@ fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
         sortable.extend(aggregate.rsplit(' ').next().map(str::to_owned));
         items.push(aggregate);
     }
-    let mut text = format!("select {}\n  $FROM", items.join(", "));
+    let mut text = String::new();
     filter(rng, draft, at, names, &mut text);
     let group: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
     let _ = write!(text, "\n  group by {}", group.join(", "));
@@ -134,7 +140,7 @@ fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
     } else {
         limit(rng, names, &mut text, 20);
     }
-    text
+    (items.join(", "), text)
 }
 
 /// An aggregate over the bindings of a group, named.
@@ -157,7 +163,9 @@ fn group_aggregate(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> 
     };
     format!(
         "{} as {name}",
-        text.unwrap_or_else(|| "count(*)".to_owned())
+        text.unwrap_or_else(|| rng
+            .one_of(["count(*)", "count(*) + 1", "count(*) / 2"])
+            .to_owned())
     )
 }
 
@@ -166,7 +174,7 @@ fn distinct(rng: &mut Rng) -> &'static str {
 }
 
 /// An aggregate over a to-many path.
-fn path_aggregate(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
+pub(super) fn path_aggregate(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
     match rng.below(5) {
         0 | 1 => draft
             .many(rng, at)
@@ -191,7 +199,7 @@ fn item(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, depth: usize) 
         6 => draft
             .many_scalar(rng, at, &Ty::is_scalar)
             .map(|(path, _)| path)
-            .filter(|_| depth == 2),
+            .filter(|_| depth > 0),
         7 => numeric(rng, draft, at, names),
         8 => time(rng, draft, at),
         9 | 10 => path_aggregate(rng, draft, at),
@@ -219,21 +227,23 @@ fn nested(
     depth: usize,
 ) -> Option<String> {
     let (path, end) = draft.many(rng, at)?;
-    let items: Vec<String> = (0..rng.between(1, 3))
-        .filter_map(|_| item(rng, draft, &end, names, depth - 1))
-        .collect();
-    if items.is_empty() {
-        return None;
-    }
-    let mut text = format!("{path} {{ {}", items.join(", "));
-    if rng.percent(40)
-        && let Some(pred) = pred(rng, draft, &end, names, 1)
-    {
-        let _ = write!(text, " where {pred}");
-    }
-    order_and_page(rng, draft, &end, names, &mut text);
-    text.push_str(" }");
-    Some(text)
+    let (items, clauses) = match rng.below(10) {
+        0 => whole(rng, draft, &end, names),
+        1 => grouped(rng, draft, &end, names),
+        _ => {
+            let items: Vec<String> = (0..rng.between(1, 3))
+                .filter_map(|_| item(rng, draft, &end, names, depth - 1))
+                .collect();
+            if items.is_empty() {
+                return None;
+            }
+            let mut text = String::new();
+            filter(rng, draft, &end, names, &mut text);
+            order_and_page(rng, draft, &end, names, &mut text);
+            (items.join(", "), text)
+        }
+    };
+    Some(format!("{path} {{ {items}{clauses} }}"))
 }
 
 fn filter(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, text: &mut String) {
@@ -299,18 +309,19 @@ fn page(rng: &mut Rng, names: &mut Names, text: &mut String) {
 
 /// A function of a time.
 fn time(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
-    let (path, ty) = draft.scalar(rng, at, &|t| matches!(t, Ty::Timestamp | Ty::TimeUuid))?;
-    if ty == Ty::TimeUuid {
-        return Some(format!("time({path})"));
-    }
-    Some(format!(
-        "{}({path})",
-        rng.one_of(["minute", "hour", "day", "month", "year"])
-    ))
+    let wanted = |t: &Ty| matches!(t, Ty::Timestamp | Ty::TimeUuid | Ty::Date);
+    let (path, ty) = draft.scalar(rng, at, &wanted)?;
+    let rounding = rng.one_of(["minute", "hour", "day", "month", "year"]);
+    Some(match ty {
+        Ty::TimeUuid if rng.percent(50) => format!("time({path})"),
+        Ty::TimeUuid => format!("{rounding}(time({path}))"),
+        Ty::Date => format!("{}({path})", rng.one_of(["day", "month", "year"])),
+        _ => format!("{rounding}({path})"),
+    })
 }
 
 /// Arithmetic over numbers that mix.
-fn numeric(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<String> {
+pub(super) fn numeric(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<String> {
     let (left, ty) = draft.scalar(rng, at, &Ty::is_number)?;
     let mixes = |t: &Ty| {
         t.is_number()
@@ -329,143 +340,4 @@ fn numeric(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<S
         "{left} {} {right}",
         rng.one_of(["+", "-", "*", "/"])
     ))
-}
-
-/// A constant of a type as text, where the language has one.
-fn constant(rng: &mut Rng, draft: &Draft, ty: &Ty) -> Option<String> {
-    Some(match ty {
-        Ty::Bool => rng.one_of(["true", "false"]).to_owned(),
-        Ty::Int | Ty::BigInt => rng.one_of(["0", "1", "-2", "3"]).to_owned(),
-        Ty::Float | Ty::Decimal => rng.one_of(["0", "1.5", "-0.25", "2"]).to_owned(),
-        Ty::Text => rng.one_of(["'a'", "'b'", "''", "'é'"]).to_owned(),
-        Ty::Enum(e) => rng.pick(&draft.enums[*e])?.clone(),
-        _ => return None,
-    })
-}
-
-/// A condition.
-pub(super) fn pred(
-    rng: &mut Rng,
-    draft: &Draft,
-    at: &At,
-    names: &mut Names,
-    depth: usize,
-) -> Option<String> {
-    if depth > 0 && rng.percent(40) {
-        let parts: Vec<String> = (0..rng.between(2, 3))
-            .filter_map(|_| pred(rng, draft, at, names, depth - 1))
-            .collect();
-        return match rng.below(5) {
-            0 => parts.first().map(|p| format!("not ({p})")),
-            1 | 2 if !parts.is_empty() => Some(format!("({})", parts.join(" or "))),
-            _ if !parts.is_empty() => {
-                Some(parts.join(" and ")).map(|p| if depth < 2 { format!("({p})") } else { p })
-            }
-            _ => None,
-        };
-    }
-    match rng.below(14) {
-        0 if depth > 0 => {
-            let (path, end) = draft.many(rng, at)?;
-            match pred(rng, draft, &end, names, depth - 1) {
-                Some(inner) if rng.percent(85) => Some(format!("any {path} ({inner})")),
-                _ => Some(format!("any {path}")),
-            }
-        }
-        1 | 2 => {
-            let (path, ty) = draft.many_scalar(rng, at, &Ty::is_scalar)?;
-            comparison(rng, draft, names, &path, &ty)
-        }
-        3 => match at {
-            At::Entity(entity) => {
-                let (path, ty) = draft.collection(rng, *entity)?;
-                let wanted = match &ty {
-                    Ty::Map(key, _) => key,
-                    Ty::List(t) | Ty::Set(t) => t,
-                    _ => return None,
-                };
-                wanted
-                    .is_scalar()
-                    .then(|| format!("{path} has {}", names.param(rng, wanted)))
-            }
-            _ => None,
-        },
-        4 => match at {
-            At::Entity(entity) => match draft.collection(rng, *entity)? {
-                (path, Ty::Map(key, value)) if value.is_scalar() => {
-                    let key = names.param(rng, &key);
-                    let op = if value.is_ordered() {
-                        rng.one_of(["=", "<", "!="])
-                    } else {
-                        "="
-                    };
-                    Some(format!("{path}[{key}] {op} {}", names.param(rng, &value)))
-                }
-                _ => None,
-            },
-            _ => None,
-        },
-        5 => {
-            let count = path_aggregate(rng, draft, at).filter(|t| t.starts_with("count"))?;
-            Some(format!(
-                "{count} {} {}",
-                rng.one_of([">", "=", "<="]),
-                rng.between(0, 3)
-            ))
-        }
-        6 => {
-            let sum = numeric(rng, draft, at, names)?;
-            Some(format!("{sum} > {}", rng.between(0, 5)))
-        }
-        7 => {
-            let (left, ty) = draft.scalar(rng, at, &Ty::is_ordered)?;
-            let (right, _) = draft.scalar(rng, at, &|t| *t == ty)?;
-            Some(format!("{left} {} {right}", operator(rng, &ty)))
-        }
-        _ => {
-            let (path, ty) = draft.scalar(rng, at, &Ty::is_scalar)?;
-            comparison(rng, draft, names, &path, &ty)
-        }
-    }
-}
-
-fn operator(rng: &mut Rng, ty: &Ty) -> &'static str {
-    if ty.is_ordered() && *ty != Ty::Bool {
-        rng.one_of(["=", "=", "=", "!=", "<", "<=", ">", ">="])
-    } else {
-        rng.one_of(["=", "!="])
-    }
-}
-
-fn comparison(
-    rng: &mut Rng,
-    draft: &Draft,
-    names: &mut Names,
-    path: &str,
-    ty: &Ty,
-) -> Option<String> {
-    Some(match rng.below(10) {
-        0 => format!("{path} is null"),
-        1 => format!("{path} is not null"),
-        2 => {
-            let list = names.fresh("x");
-            format!("{path} in ${list}")
-        }
-        3 => {
-            let one = constant(rng, draft, ty).unwrap_or_else(|| names.param(rng, ty));
-            format!("{path} in ({one}, {})", names.param(rng, ty))
-        }
-        4 | 5 if ty.is_ordered() && *ty != Ty::Bool => {
-            format!(
-                "{path} between {} and {}",
-                names.param(rng, ty),
-                names.param(rng, ty)
-            )
-        }
-        6 => {
-            let value = constant(rng, draft, ty).unwrap_or_else(|| names.param(rng, ty));
-            format!("{path} {} {value}", operator(rng, ty))
-        }
-        _ => format!("{path} {} {}", operator(rng, ty), names.param(rng, ty)),
-    })
 }

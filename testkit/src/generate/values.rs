@@ -122,25 +122,21 @@ fn float(rng: &mut Rng) -> f64 {
 }
 
 fn decimal(rng: &mut Rng) -> Value {
-    match rng.below(14) {
-        0 => {
-            let digits = rng.one_of([
-                "1234567890123456789012345678",
-                "-9999999999999999999999999999",
-                "0.1234567890123456789012345678",
-                "12345678901234.56789012345678",
-                "0.0000000000000000000000000001",
-            ]);
-            digits
-                .parse::<Decimal>()
-                .map_or(Value::Null, |d| Value::Decimal(d.normalize()))
-        }
-        _ => {
-            let n = rng.below(40) as i64 - 10;
-            let scale = rng.below(3) as u32;
-            small_decimal(n, scale)
-        }
+    if !rng.percent(7) {
+        let n = rng.below(40) as i64 - 10;
+        let scale = rng.below(3) as u32;
+        return small_decimal(n, scale);
     }
+    let digits = rng.one_of([
+        "1234567890123456789012345678",
+        "-9999999999999999999999999999",
+        "0.1234567890123456789012345678",
+        "12345678901234.56789012345678",
+        "0.0000000000000000000000000001",
+    ]);
+    digits
+        .parse::<Decimal>()
+        .map_or(Value::Null, |d| Value::Decimal(d.normalize()))
 }
 
 fn text(rng: &mut Rng) -> String {

@@ -1,4 +1,4 @@
-//! Values as blobs that SQLite compares as `Value` compares.
+//! Values as blobs that `SQLite` compares as `Value` compares.
 //!
 //! The first byte is the variant's rank; then, so that the order of bytes is the order of values:
 //!

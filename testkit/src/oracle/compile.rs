@@ -573,8 +573,11 @@ fn literal(value: &Value) -> String {
     match sql(value) {
         None => "NULL".to_owned(),
         Some(bytes) => {
-            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-            format!("X'{hex}'")
+            let mut text = "X'".to_owned();
+            for byte in bytes {
+                let _ = write!(text, "{byte:02x}");
+            }
+            text + "'"
         }
     }
 }
@@ -602,8 +605,8 @@ fn part_of(value: &str, path: &[u16]) -> String {
     if path.is_empty() {
         return value.to_owned();
     }
-    let path: String = path.iter().map(|step| format!(", {step}")).collect();
-    format!("q_part({value}{path})")
+    let steps: Vec<String> = path.iter().map(u16::to_string).collect();
+    format!("q_part({value}, {})", steps.join(", "))
 }
 
 fn binary_name(op: Binary) -> &'static str {
@@ -646,7 +649,7 @@ fn aggregate_call(aggregate: &Aggregate, arg: Option<&str>) -> String {
     }
 }
 
-/// ` ORDER BY` over the columns `o0…`. SQLite sorts null first when ascending, as we do.
+/// ` ORDER BY` over the columns `o0…`. `SQLite` sorts null first when ascending, as we do.
 fn order_by(prefix: &str, order: &[(Expr, Direction)], backwards: bool) -> String {
     if order.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! The functions of values that SQL has not, registered with SQLite.
+//! The functions of values that SQL has not, registered with `SQLite`.
 
 use super::codec::{decode, encode};
 use crate::eval::{at, contains};
@@ -67,7 +67,7 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     )
 }
 
-/// A value as SQLite stores it.
+/// A value as `SQLite` stores it.
 pub(super) fn sql(value: &Value) -> Option<Vec<u8>> {
     if value.is_null() {
         None
@@ -76,7 +76,7 @@ pub(super) fn sql(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// A value as SQLite hands it out.
+/// A value as `SQLite` hands it out.
 pub(super) fn value(sql: ValueRef<'_>) -> Result<Value> {
     match sql {
         ValueRef::Null => Ok(Value::Null),

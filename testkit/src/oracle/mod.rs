@@ -1,7 +1,7 @@
-//! The oracle: the normalised model in SQLite, and questions as SQL over it.
+//! The oracle: the normalised model in `SQLite`, and questions as SQL over it.
 //!
 //! Every value is stored as a blob that compares as the value does ([`codec`]), so that joins,
-//! filters, groups, order and limits are SQLite's own; only functions of values are ours.
+//! filters, groups, order and limits are `SQLite`'s own; only functions of values are ours.
 
 pub mod codec;
 mod compile;
@@ -18,7 +18,7 @@ use rusqlite::Connection;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OracleError {
-    /// SQLite failed.
+    /// `SQLite` failed.
     #[error("SQLite failed: {error}; the statement was: {sql}")]
     Sqlite {
         /// Its error.
@@ -31,7 +31,7 @@ pub enum OracleError {
     Unfit(String),
 }
 
-/// Facts in SQLite.
+/// Facts in `SQLite`.
 pub struct Oracle<'m> {
     model: &'m Model,
     connection: Connection,

@@ -38,12 +38,13 @@ fn joined(mut name: String, path: &[u16]) -> String {
 pub(super) fn load(connection: &Connection, model: &Model, facts: &Facts) -> Result<()> {
     for root in model.roots() {
         let fields = &model.entity(root).fields;
-        let columns: String = (0..fields.len())
-            .map(|slot| format!(", s{slot} BLOB"))
+        let columns: Vec<String> = (0..fields.len())
+            .map(|slot| format!("s{slot} BLOB"))
             .collect();
         let table = entity_table(model, root);
         connection.execute_batch(&format!(
-            "CREATE TABLE {table} (k BLOB PRIMARY KEY{columns}) WITHOUT ROWID;"
+            "CREATE TABLE {table} (k BLOB PRIMARY KEY, {}) WITHOUT ROWID;",
+            columns.join(", ")
         ))?;
         for field in fields {
             if let Field::Attribute(id) = field {
