@@ -184,3 +184,89 @@ fn limit(query: &Query, params: &[Value]) -> Option<usize> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use querent_compiler::model::{Direction, EntityId, Leaf};
+
+    fn query(order: bool, limit: Option<i64>, select: Vec<Expr>) -> Query {
+        let key = Expr::Path {
+            node: 0,
+            element: vec![],
+            steps: vec![],
+            leaf: Leaf::Key,
+        };
+        Query {
+            anchor: EntityId(0),
+            over: vec![],
+            subject: 0,
+            filter: vec![],
+            select: select
+                .into_iter()
+                .map(|expr| Item {
+                    name: "x".into(),
+                    expr,
+                })
+                .collect(),
+            group: None,
+            order: if order {
+                vec![(key, Direction::Asc)]
+            } else {
+                vec![]
+            },
+            ordered: 0,
+            limit: limit.map(|n| Expr::Const(Value::Int(n))),
+            page: None,
+        }
+    }
+
+    fn rows(values: &[i64]) -> Vec<Vec<Value>> {
+        values.iter().map(|&n| vec![Value::Int(n)]).collect()
+    }
+
+    fn same(query: &Query, got: &[Vec<Value>], want: &[Vec<Value>]) -> bool {
+        let want = Answer {
+            rows: want.to_vec(),
+            order: vec![],
+        };
+        same_answer(query, &[], got, &want).is_ok()
+    }
+
+    #[test]
+    fn order_and_limit_decide_what_is_the_same() {
+        let item = || vec![Expr::Const(Value::Null)];
+        let ordered = query(true, Some(2), item());
+        assert!(same(&ordered, &rows(&[1, 2]), &rows(&[1, 2])));
+        assert!(!same(&ordered, &rows(&[2, 1]), &rows(&[1, 2])));
+        let unordered = query(false, None, item());
+        assert!(same(&unordered, &rows(&[2, 1, 1]), &rows(&[1, 2, 1])));
+        assert!(!same(&unordered, &rows(&[2, 2, 1]), &rows(&[1, 2, 1])));
+        let any_two = query(false, Some(2), item());
+        assert!(same(&any_two, &rows(&[3, 1]), &rows(&[1, 2, 3])));
+        assert!(!same(&any_two, &rows(&[3, 3]), &rows(&[1, 2, 3])));
+        assert!(!same(&any_two, &rows(&[3]), &rows(&[1, 2, 3])));
+    }
+
+    #[test]
+    fn nested_rows_without_an_order_are_matched() {
+        let inner = query(false, Some(1), vec![Expr::Const(Value::Null)]);
+        let outer = query(false, None, vec![Expr::Nested(0, Box::new(inner))]);
+        let nest = |values: &[i64]| {
+            vec![Value::List(
+                rows(values).into_iter().map(Value::Record).collect(),
+            )]
+        };
+        // The first row fits both wanted rows, the second only the first of them.
+        assert!(same(
+            &outer,
+            &[nest(&[2]), nest(&[1])],
+            &[nest(&[1, 2]), nest(&[2, 3])]
+        ));
+        assert!(!same(
+            &outer,
+            &[nest(&[1]), nest(&[1])],
+            &[nest(&[1, 2]), nest(&[2, 3])]
+        ));
+    }
+}
