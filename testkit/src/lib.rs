@@ -1,1 +1,3 @@
 //! The oracle, random models and the harness of case folders. Used by tests only.
+
+pub mod fuzz;
