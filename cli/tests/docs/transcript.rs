@@ -14,18 +14,13 @@ struct Exchange<'t> {
 pub(crate) fn run(text: &str, folder: &Path, exit: Option<&str>) -> Result<String, String> {
     let exchanges = exchanges(text);
     let count = exchanges.len();
-    let mut actual = String::new();
+    let mut actual: Vec<String> = Vec::new();
     for (at, exchange) in exchanges.iter().enumerate() {
-        for line in &exchange.shown {
-            actual += &format!("{line}\n");
-        }
+        actual.extend(exchange.shown.iter().map(ToString::to_string));
         let command = exchange.shown.join("\n");
         let command = command.strip_prefix("$ ").unwrap_or(&command);
         if !command.starts_with("querent ") {
-            exchange
-                .output
-                .iter()
-                .for_each(|line| actual += &format!("{line}\n"));
+            actual.extend(exchange.output.iter().map(ToString::to_string));
             continue;
         }
         let output = shell(command, folder);
@@ -44,10 +39,9 @@ pub(crate) fn run(text: &str, folder: &Path, exit: Option<&str>) -> Result<Strin
                 "$ {command}\nexited with {code}, expected {expected}:\n{out}"
             ));
         }
-        out.lines()
-            .for_each(|line| actual += &format!("{}\n", line.trim_end()));
+        actual.extend(out.lines().map(|line| line.trim_end().to_owned()));
     }
-    Ok(actual)
+    Ok(actual.join("\n") + "\n")
 }
 
 fn shell(command: &str, folder: &Path) -> std::process::Output {

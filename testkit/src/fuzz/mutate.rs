@@ -127,6 +127,6 @@ impl<'s> Mutator<'s> {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let random = z ^ (z >> 31);
-        (u128::from(random) * bound as u128 >> 64) as usize
+        ((u128::from(random) * bound as u128) >> 64) as usize
     }
 }
