@@ -22,3 +22,6 @@ pub use compare::{Difference, same_answer, unlimited};
 pub use eval::{Answer, Eval};
 pub use facts::Facts;
 pub use oracle::{Oracle, OracleError};
+//! The oracle, random models and the harness of case folders. Used by tests only.
+
+pub mod fuzz;

@@ -3,10 +3,12 @@
 mod ask;
 mod bench;
 mod change;
+mod check;
 mod completions;
 mod create;
 mod design;
 mod explain;
+mod fmt;
 mod load;
 mod put;
 mod tour;
@@ -53,6 +55,8 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Tour(tour::Arguments),
+    Check(check::Arguments),
+    Fmt(fmt::Arguments),
     Design(design::Arguments),
     Explain(explain::Arguments),
     Create(create::Arguments),
@@ -69,6 +73,8 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Outcome> {
     match command {
         Command::Tour(a) => tour::run(a, terminal),
+        Command::Check(a) => check::run(a, terminal),
+        Command::Fmt(a) => fmt::run(a, terminal),
         Command::Design(a) => design::run(a, terminal),
         Command::Explain(a) => explain::run(a, terminal),
         Command::Create(a) => create::run(a, terminal),

@@ -33,7 +33,7 @@ impl CodecError {
     /// A name that is none of those possible, with the nearest of them.
     pub(crate) fn unknown_name(what: &str, name: &str, of: &str, names: &[&str]) -> Self {
         let error = Self::new(format!("{what} `{name}`"), format!("a name of {of}"));
-        match super::nearest(name, names.iter().copied()) {
+        match crate::diagnostic::nearest(name, names.iter().copied()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help(format!("the names are: {}", names.join(", "))),
         }

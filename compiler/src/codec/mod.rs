@@ -6,7 +6,6 @@
 
 mod error;
 mod json;
-mod nearest;
 mod record;
 mod row;
 mod scalar;
@@ -18,7 +17,6 @@ mod tests;
 
 pub use error::CodecError;
 pub use json::{from_json, to_json};
-pub use nearest::nearest;
 pub use record::RecordLayout;
 pub use row::entity_row_from_json;
 pub use text::{from_text, to_text};

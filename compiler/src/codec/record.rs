@@ -3,7 +3,8 @@
 use super::row::{
     Slot, TYPE, field_named, fill_row, has_type_field, slot_of, slots, subtype_named, unknown_field,
 };
-use super::{CodecError, from_text, join, nearest, parts, scalar};
+use super::{CodecError, from_text, join, parts, scalar};
+use crate::diagnostic::nearest;
 use crate::model::{EntityId, Field, Model, Type};
 use crate::value::Value;
 

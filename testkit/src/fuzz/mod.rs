@@ -46,5 +46,8 @@ fn read_seeds(folders: &[&Path]) -> Vec<Vec<u8>> {
         found.sort();
         paths.extend(found);
     }
-    paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+    paths
+        .iter()
+        .filter_map(|path| std::fs::read(path).ok())
+        .collect()
 }

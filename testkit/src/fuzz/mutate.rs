@@ -9,9 +9,26 @@ pub(super) struct Mutator<'s> {
 
 /// What often breaks parsers and codecs.
 const BAD: [&[u8]; 20] = [
-    b"", b"\0", b"\xff", b"\xc3", "\u{feff}".as_bytes(), "é".as_bytes(), "🦀".as_bytes(), b"\r\n",
-    b"\"", b"'", b"-", b"-1", b"0", b"99999999999999999999999999", b"1e999", b"2147483648", b"NaN",
-    b"null", b"((((((((", b"{{{{{{{{",
+    b"",
+    b"\0",
+    b"\xff",
+    b"\xc3",
+    "\u{feff}".as_bytes(),
+    "é".as_bytes(),
+    "🦀".as_bytes(),
+    b"\r\n",
+    b"\"",
+    b"'",
+    b"-",
+    b"-1",
+    b"0",
+    b"99999999999999999999999999",
+    b"1e999",
+    b"2147483648",
+    b"NaN",
+    b"null",
+    b"((((((((",
+    b"{{{{{{{{",
 ];
 
 /// No input grows beyond this.
@@ -24,7 +41,11 @@ impl<'s> Mutator<'s> {
             .flat_map(|seed| seed.split(u8::is_ascii_whitespace))
             .filter(|word| !word.is_empty())
             .collect();
-        Self { seeds, words, state: 0x5eed }
+        Self {
+            seeds,
+            words,
+            state: 0x5eed,
+        }
     }
 
     pub(super) fn next(&mut self) -> Vec<u8> {
@@ -44,7 +65,16 @@ impl<'s> Mutator<'s> {
             1 => drop(input.splice(to..to, span)),
             2 => drop(input.splice(from..to, self.pick_word())),
             3 => drop(input.splice(from..from, self.pick_word())),
-            4 => drop(input.splice(from..to, BAD.get(self.below(BAD.len())).copied().unwrap_or(b"").iter().copied())),
+            4 => drop(
+                input.splice(
+                    from..to,
+                    BAD.get(self.below(BAD.len()))
+                        .copied()
+                        .unwrap_or(b"")
+                        .iter()
+                        .copied(),
+                ),
+            ),
             5 => input.truncate(from),
             6 => {
                 // Deep nesting and long runs.
@@ -55,7 +85,10 @@ impl<'s> Mutator<'s> {
             7 => {
                 let other = self.pick_seed();
                 let (a, b) = self.span(other.len());
-                drop(input.splice(from..to, other.get(a..b).unwrap_or_default().iter().copied()));
+                drop(input.splice(
+                    from..to,
+                    other.get(a..b).unwrap_or_default().iter().copied(),
+                ));
             }
             _ => {
                 let bit = 1 << self.below(8);
@@ -81,7 +114,10 @@ impl<'s> Mutator<'s> {
 
     fn pick_word(&mut self) -> Vec<u8> {
         let at = self.below(self.words.len());
-        self.words.get(at).map(|word| word.to_vec()).unwrap_or_default()
+        self.words
+            .get(at)
+            .map(|word| word.to_vec())
+            .unwrap_or_default()
     }
 
     /// A number from 0 to below the bound (0 where the bound is 0), by splitmix64.
@@ -91,6 +127,6 @@ impl<'s> Mutator<'s> {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let random = z ^ (z >> 31);
-        (u128::from(random) * bound as u128 >> 64) as usize
+        ((u128::from(random) * bound as u128) >> 64) as usize
     }
 }

@@ -1,0 +1,149 @@
+//! `querent check`
+
+use crate::Outcome;
+use crate::model_files::ModelFiles;
+use crate::terminal::Terminal;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use querent_compiler::diagnostic::{self, Diagnostic, Severity, Style};
+use querent_compiler::syntax::Span;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Check a model and show everything that is wrong with it
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  querent check shop.querent
+  querent check shop/ --format json
+  querent check --deny-warnings shop.querent
+
+Exit codes: 0 no errors, 1 errors (or, with --deny-warnings, warnings), 2 failure.")]
+pub(crate) struct Arguments {
+    /// A `.querent` file, a folder of them, or - for standard input
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: Format,
+    /// Warnings are findings too
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// An array, for programs
+    Json,
+}
+
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let files = ModelFiles::read(&arguments.model)?;
+    let name = arguments.model.display().to_string();
+    let (_, diagnostics) = querent_compiler::parse(&name, &files.text());
+    match arguments.format {
+        Format::Json => {
+            let all: Vec<serde_json::Value> = by_file(&files, &diagnostics)
+                .into_iter()
+                .flat_map(
+                    |(file, text, own)| match diagnostic::to_json(&own, &file, text) {
+                        serde_json::Value::Array(items) => items,
+                        other => vec![other],
+                    },
+                )
+                .collect();
+            writeln!(terminal.out, "{:#}", serde_json::Value::Array(all))?;
+        }
+        Format::Text => {
+            let style = if terminal.colour {
+                Style::Colour
+            } else {
+                Style::Plain
+            };
+            print_text(&files, &diagnostics, style, &mut terminal.out)?;
+            writeln!(terminal.out, "{}", summary(&name, &diagnostics))?;
+        }
+    }
+    let findings = diagnostics
+        .iter()
+        .any(|d| arguments.deny_warnings || d.severity == Severity::Error);
+    Ok(if findings {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
+}
+
+/// Prints findings below one another, each with its place in its own file.
+pub(crate) fn print_text(
+    files: &ModelFiles,
+    diagnostics: &[Diagnostic],
+    style: Style,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    for (file, text, own) in by_file(files, diagnostics) {
+        out.write_all(diagnostic::to_text(&own, &file, text, style).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The findings of each file, with spans relative to it.
+fn by_file<'f>(
+    files: &'f ModelFiles,
+    diagnostics: &[Diagnostic],
+) -> Vec<(String, &'f str, Vec<Diagnostic>)> {
+    files
+        .files()
+        .iter()
+        .map(|file| {
+            let shift = |span: Span| {
+                let end = file.text.len();
+                let within = |offset: usize| offset.saturating_sub(file.start).min(end);
+                Span::new(within(span.start), within(span.end))
+            };
+            let inside = |span: Span| {
+                files
+                    .at(span.start)
+                    .is_some_and(|at| at.start == file.start)
+            };
+            let own = diagnostics
+                .iter()
+                .filter(|d| inside(d.span))
+                .cloned()
+                .map(|mut d| {
+                    // A label in another file cannot be underlined here.
+                    d.labels.retain(|(span, _)| inside(*span));
+                    d.labels
+                        .iter_mut()
+                        .for_each(|(span, _)| *span = shift(*span));
+                    d.span = shift(d.span);
+                    d
+                });
+            (
+                file.path.display().to_string(),
+                file.text.as_str(),
+                own.collect(),
+            )
+        })
+        .collect()
+}
+
+fn summary(name: &str, diagnostics: &[Diagnostic]) -> String {
+    let errors = diagnostics
+        .iter()
+        .filter(|d| d.severity == Severity::Error)
+        .count();
+    let warnings = diagnostics.len() - errors;
+    let count = |n: usize, word: &str| match n {
+        1 => format!("1 {word}"),
+        n => format!("{n} {word}s"),
+    };
+    match (errors, warnings) {
+        (0, 0) => format!("{name}: no findings"),
+        (0, w) => format!("{name}: {}", count(w, "warning")),
+        (e, 0) => format!("{name}: {}", count(e, "error")),
+        (e, w) => format!("{name}: {}, {}", count(e, "error"), count(w, "warning")),
+    }
+}
