@@ -2,7 +2,7 @@
 
 use super::build::{Builder, Built};
 use super::sub::Subs;
-use super::term::{Env, Node, Stop, values};
+use super::term::{Env, Node, Stop, damaged, values};
 use super::{Actual, Ask, AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::cursor;
 use crate::layout::ValueRef;
@@ -169,6 +169,19 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
             let columns = self.len();
             AskError::Plan(format!("column {column} of an answer of {columns}"))
         })?;
+        // A stored column, which most are, needs nothing but its row.
+        if let Node::Row {
+            frame,
+            structure,
+            layout,
+            column,
+        } = node
+            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
+        {
+            return layout
+                .value_ref(key, row, *column)
+                .map_err(|source| damaged(*structure, source));
+        }
         node.eval(&self.env()).map_err(unstop)
     }
 

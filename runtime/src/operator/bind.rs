@@ -297,7 +297,7 @@ pub(super) fn page_param(page: &Page) -> ParamId {
 fn cursor_error(page: &Page, source: CursorError) -> AskError {
     AskError::Cursor {
         param: page_param(page).index(),
-        source,
+        source: Box::new(source),
     }
 }
 

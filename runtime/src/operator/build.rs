@@ -4,6 +4,7 @@
 
 use super::aggregate::{self, Aggregate};
 use super::bind::{foreign, page_param};
+use super::direct::Direct;
 use super::distinct::Distinct;
 use super::elements::{self, Elements};
 use super::feed::Feed;
@@ -20,7 +21,7 @@ use super::sub::Subs;
 use super::term::{Kind, Node};
 use super::{Ask, AskError, Boxed, Tuples};
 use crate::store::Reader;
-use querent_compiler::design::{Op, Plan, Term};
+use querent_compiler::design::{self, Op, Plan, Term};
 use querent_compiler::model::Direction;
 use querent_compiler::value::Value;
 use std::collections::{HashSet, VecDeque};
@@ -105,6 +106,9 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             Op::Get {
                 input, get, outer, ..
             } => {
+                if !*outer && matches!(**input, Op::Input) {
+                    return self.plain_get(step, get, scope, demand);
+                }
                 // An outer get gives a tuple for each of its input, so that no more are needed.
                 let above = if *outer { demand } else { whole };
                 let feed = self.feed(input, scope, above)?;
@@ -264,6 +268,26 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
     ) -> Result<Feed<'a, R>, AskError> {
         let input = self.op(input, scope, demand)?;
         Ok(Feed::new(input, scope.len()))
+    }
+
+    /// A get straight over the input.
+    fn plain_get(
+        &mut self,
+        step: usize,
+        get: &'a design::Get,
+        scope: &mut Vec<Kind<'a>>,
+        demand: Demand,
+    ) -> Result<Boxed<'a, R>, AskError> {
+        self.steps += 1;
+        let mut subs = Subs::new();
+        let range = self.range(get, scope, &mut subs, demand)?;
+        let stride = scope.len();
+        scope.push(Kind::Row(range.structure, range.layout));
+        if subs.is_empty() {
+            return Ok(Box::new(Direct::new(step, range)));
+        }
+        let feed = Feed::new(Box::new(Input::new(step + 1)), stride);
+        Ok(Box::new(Get::new(step, feed, range, false, subs)))
     }
 
     /// A limit that is not there: everything goes through.

@@ -124,9 +124,7 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
                     let read = self.batch.rows.len();
                     cx.count(self.step, |actual| actual.reads += read as u64);
                     added += read;
-                    for (key, row) in self.batch.rows.drain(..) {
-                        out.push_joined(&front.tuple, Frame::Row(key, row));
-                    }
+                    out.push_rows(&front.tuple, &mut self.batch);
                     // A point get has no second row: the store is not asked for one.
                     if self.range.is_point() {
                         self.open.pop_front();

@@ -245,9 +245,7 @@ impl<R: Reader> Running<R> {
                 }
                 Fill::Rows => {
                     cx.count(step, |actual| actual.reads += batch.rows.len() as u64);
-                    for (key, row) in batch.rows.drain(..) {
-                        out.push_joined(&self.tuple, Frame::Row(key, row));
-                    }
+                    out.push_rows(&self.tuple, batch);
                     return Ok(Fill::Rows);
                 }
             }

@@ -12,6 +12,7 @@ mod aggregate;
 mod answer;
 mod bind;
 mod build;
+mod direct;
 mod distinct;
 mod elements;
 mod feed;
@@ -37,7 +38,7 @@ use crate::cursor::CursorError;
 use crate::key::KeyError;
 use crate::layout::Layout;
 use crate::row::RowError;
-use crate::store::{Fill, Reader, StoreError};
+use crate::store::{Batch, Fill, Reader, StoreError};
 use querent_compiler::design::StructureId;
 use querent_compiler::value::Value;
 use std::cell::Cell;
@@ -97,6 +98,22 @@ impl<B: Clone> Tuples<B> {
         self.frames.extend_from_slice(outer);
         self.frames.push(frame);
         self.count += 1;
+    }
+
+    /// Appends a tuple for each row of a batch, which is left empty.
+    #[inline]
+    fn push_rows(&mut self, outer: &[Frame<B>], batch: &mut Batch<B>) {
+        self.count += batch.rows.len();
+        self.frames.reserve(batch.rows.len() * self.stride);
+        if outer.is_empty() {
+            let frames = batch.rows.drain(..).map(|(key, row)| Frame::Row(key, row));
+            self.frames.extend(frames);
+            return;
+        }
+        for (key, row) in batch.rows.drain(..) {
+            self.frames.extend_from_slice(outer);
+            self.frames.push(Frame::Row(key, row));
+        }
     }
 
     #[inline]
@@ -167,14 +184,14 @@ type Boxed<'a, R> = Box<dyn Operator<'a, R> + 'a>;
 pub enum AskError {
     /// The store.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(Box<StoreError>),
     /// A cursor parameter.
     #[error("parameter {param}: {source}")]
     Cursor {
         /// Position of the parameter.
         param: usize,
         /// Reason.
-        source: CursorError,
+        source: Box<CursorError>,
     },
     /// A value cannot be looked up in a structure's key.
     #[error("structure {structure}, key part {part}: {source}")]
@@ -184,7 +201,7 @@ pub enum AskError {
         /// Position of the key part.
         part: usize,
         /// Reason.
-        source: KeyError,
+        source: Box<KeyError>,
     },
     /// A stored row cannot be read.
     #[error("a damaged row in structure {structure}: {source}; run verify, then repair")]
@@ -192,11 +209,19 @@ pub enum AskError {
         /// Position of the structure in the design.
         structure: StructureId,
         /// Reason.
-        source: RowError,
+        source: Box<RowError>,
     },
     /// The plan does not fit the design.
     #[error("the plan does not fit the design: {0}; compile the model again")]
     Plan(String),
+}
+
+// The sources are boxed because a column's value or error is returned for every value that is
+// looked at: the error must not be larger than the value.
+impl From<StoreError> for AskError {
+    fn from(error: StoreError) -> Self {
+        AskError::Store(Box::new(error))
+    }
 }
 
 /// Everything that an answer is made from.

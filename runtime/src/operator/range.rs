@@ -208,7 +208,7 @@ impl Range<'_> {
         AskError::Key {
             structure: self.structure,
             part,
-            source,
+            source: Box::new(source),
         }
     }
 }

@@ -63,6 +63,11 @@ impl<'a, R: Reader> Subs<'a, R> {
         self.slots.len() - 1
     }
 
+    /// True if there is no subplan.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Forgets what the subplans gave: the next evaluation is over another tuple.
     pub(super) fn reset(&mut self) {
         for (slot, result) in self.slots.iter_mut().zip(&mut self.results) {

@@ -5,6 +5,7 @@
 
 use super::{AskError, Frame};
 use crate::layout::{Layout, ValueRef};
+use crate::row::RowError;
 use crate::store::Buf;
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{Binary, Compare, Function};
@@ -93,15 +94,9 @@ impl Node<'_> {
                 layout,
                 column,
             } => match env.tuple.get(*frame) {
-                Some(Frame::Row(key, row)) => {
-                    layout.value_ref(key, row, *column).map_err(|source| {
-                        AskError::Damaged {
-                            structure: *structure,
-                            source,
-                        }
-                        .into()
-                    })
-                }
+                Some(Frame::Row(key, row)) => layout
+                    .value_ref(key, row, *column)
+                    .map_err(|source| damaged(*structure, source).into()),
                 Some(Frame::Absent) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
             },
@@ -286,6 +281,12 @@ fn compare(a: &ValueRef<'_>, op: Compare, b: &ValueRef<'_>) -> bool {
         return ops::holds(op, a.cmp(b));
     }
     ops::compare(&a.to_value(), op, &b.to_value())
+}
+
+#[cold]
+pub(super) fn damaged(structure: StructureId, source: RowError) -> AskError {
+    let source = Box::new(source);
+    AskError::Damaged { structure, source }
 }
 
 #[cold]
