@@ -196,7 +196,7 @@ fn position<'n>(
     names.clone().position(|n| n == name).ok_or_else(|| Error::Unknown {
         kind,
         found: name.into(),
-        nearest: querent_compiler::codec::nearest(name, names).map(String::from),
+        nearest: querent_compiler::diagnostic::nearest(name, names).map(String::from),
     })
 }
 

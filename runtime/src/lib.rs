@@ -1,8 +1,7 @@
 //! Querent: the runtime. Open, ask, change, verify.
-
-pub mod change;
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
+pub mod change;
 pub mod cursor;
 mod database;
 pub mod facts;

@@ -13,6 +13,7 @@ pub mod apply;
 pub mod compare;
 pub mod eval;
 pub mod facts;
+pub mod fuzz;
 pub mod generate;
 pub mod numbers;
 pub mod oracle;
@@ -22,6 +23,3 @@ pub use compare::{Difference, same_answer, unlimited};
 pub use eval::{Answer, Eval};
 pub use facts::Facts;
 pub use oracle::{Oracle, OracleError};
-//! The oracle, random models and the harness of case folders. Used by tests only.
-
-pub mod fuzz;
