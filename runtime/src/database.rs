@@ -175,10 +175,13 @@ impl<S: Store> Database<S> {
     /// Inserts whole rows (fact rows of the entity), or puts them in the place of what is there.
     /// All of them, or none.
     pub fn put(&self, entity: EntityId, rows: Vec<Vec<Value>>) -> Result<Receipt, Error> {
+        self.put_all(rows.into_iter().map(|row| (entity, row)).collect())
+    }
+
+    /// The same for rows of several entities, which may refer to one another.
+    pub fn put_all(&self, rows: Vec<(EntityId, Vec<Value>)>) -> Result<Receipt, Error> {
         let job = Arc::clone(&self.schema);
-        Ok(self.store.change(move |reader: &S::Reader<'_>| {
-            decide(&job, reader, &Work::Put(entity, &rows))
-        })?)
+        Ok(self.store.change(move |reader: &S::Reader<'_>| decide(&job, reader, &Work::Put(&rows)))?)
     }
 
     /// An entity by name, links as `Entity.side`.

@@ -11,6 +11,7 @@
 
 pub mod apply;
 pub mod compare;
+pub mod differential;
 pub mod eval;
 pub mod facts;
 pub mod fuzz;

@@ -14,6 +14,7 @@ mod stats;
 pub mod target;
 
 pub use change::type_filter;
+pub use options::free_order;
 pub use shape::{key_paths, reference_paths};
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
 pub use sizes::Sizes;

@@ -55,7 +55,7 @@ pub(crate) enum Work<'c> {
     /// A change of the model, with its parameters.
     Change(&'c Change, usize, &'c [Value]),
     /// Whole rows, inserted or put in the place of what is there.
-    Put(EntityId, &'c [Vec<Value>]),
+    Put(&'c [(EntityId, Vec<Value>)]),
 }
 
 /// Decides a change against a state of the store: all that it writes, or why not.
@@ -72,8 +72,8 @@ pub(crate) fn decide<R: Reader>(schema: &Schema, reader: &R, work: &Work) -> Res
     };
     match work {
         Work::Change(change, at, params) => draft.change(change, *at, params)?,
-        Work::Put(entity, rows) => {
-            for row in *rows {
+        Work::Put(rows) => {
+            for (entity, row) in *rows {
                 draft.put(*entity, row.clone())?;
             }
         }

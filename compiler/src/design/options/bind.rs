@@ -212,7 +212,9 @@ impl Planner<'_> {
         let pass: f64 =
             left.iter().filter_map(|&i| filters.get(i)).map(|p| self.stats.selectivity(scope, p)).product();
         let page = wish.and_then(|w| w.page.clone());
-        let paged = page.is_some() && m.ordered && m.seekable;
+        // The cursor's values are those of the wished order, all of them.
+        let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());
+        let paged = page.is_some() && m.ordered && m.seekable && whole;
         if let (true, Some(limit)) = (m.ordered, wish.and_then(|w| w.limit)) {
             if page.is_none() || paged {
                 per = per.min(limit / pass.max(1e-9));
@@ -235,7 +237,6 @@ impl Planner<'_> {
         next.requires.insert(Requirement { shape, column: None });
         let frame = next.frames;
         next.frames += 1;
-        let backwards = matches!(page, Some(Page::Before(_))) && paged;
         let get = Get {
             structure: shape as u16,
             eq: m.eq.clone(),
@@ -253,7 +254,6 @@ impl Planner<'_> {
                 Op::Merge { input, list: list.clone(), get, order, estimate }
             }
         };
-        let _ = backwards;
         set_node(&mut next, node, Source::Row { frame, shape, fetched: vec![] });
         Some(Partial { state: next, left, ordered: m.ordered, paged })
     }

@@ -9,6 +9,8 @@ mod matching;
 mod query;
 mod supply;
 
+pub use query::free_order;
+
 use super::plan::{Op, Plan, Term};
 use super::shape::{Requirement, ShapeId, Shapes};
 use super::stats::Stats;

@@ -322,8 +322,8 @@ impl Planner<'_> {
     }
 }
 
-/// The complete order without the terms that an equality fixes.
-pub(crate) fn free_order(query: &Query) -> Vec<(Expr, Direction)> {
+/// The complete order without the terms that an equality fixes: what a cursor is made of.
+pub fn free_order(query: &Query) -> Vec<(Expr, Direction)> {
     let fixed = |e: &Expr| {
         query.filter.iter().any(|p| match p {
             Pred::Compare(a, Compare::Eq, b) => a == e && Mentions::of_expr(b).nodes.is_empty(),
