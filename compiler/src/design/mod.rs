@@ -37,13 +37,15 @@ pub struct Options {
     pub mix: Option<String>,
     /// Keep only what questions read: some facts may have no home.
     pub lossy: bool,
+    /// Branches that the solver tries before it gives the best design so far, with its gap.
+    pub nodes: u64,
 }
 
 impl Options {
     /// For the embedded store.
     pub fn embedded() -> Options {
         let target = target::named("embedded").unwrap_or_else(|| unreachable!("it ships"));
-        Options { target, mix: None, lossy: false }
+        Options { target, mix: None, lossy: false, nodes: 2000 }
     }
 }
 
@@ -208,7 +210,14 @@ pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
         writers.push(Writer { weight, effects: checked.collect() });
     }
     let forced = forced(&planner);
-    let programme = Programme { planner: &planner, readers: &readers, writers: &writers, homes, forced };
+    let programme = Programme {
+        planner: &planner,
+        readers: &readers,
+        writers: &writers,
+        homes,
+        forced,
+        nodes: options.nodes,
+    };
     let selection = programme.solve().ok_or(DesignError::Infeasible)?;
     assemble(model, options, mix, &programme, &selection)
 }

@@ -8,7 +8,9 @@ use super::change::{Effect, Need, Needs, Reading, finds_referrers};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
 use crate::view::Kind;
-use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, Variable};
+use microlp::{
+    ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, SolveOptions, Variable,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A statement that reads: a question, or the find of an update or delete.
@@ -32,6 +34,8 @@ pub(crate) struct Programme<'p, 'm> {
     pub(crate) homes: Vec<Vec<Requirement>>,
     /// Candidates that must be built.
     pub(crate) forced: BTreeSet<ShapeId>,
+    /// Branches that the solver tries before it gives the best design so far.
+    pub(crate) nodes: u64,
 }
 
 /// What was decided.
@@ -56,11 +60,22 @@ impl Selection {
 /// Adds to the cost of each structure and column, so that of equal designs the one with fewer and
 /// earlier ones is chosen.
 const TIE: f64 = 1e-7;
+/// Of more options than these for one statement, the cheapest and the last (those that require
+/// least) are weighed.
+const CHEAP: usize = 40;
+const FRUGAL: usize = 10;
+/// Designs closer to one another than this fraction count as equally cheap.
+const GAP: f64 = 1e-6;
 
 impl Programme<'_, '_> {
     /// Solves; none if no design meets the constraints.
+    ///
+    /// A design that takes every statement's cheapest option bounds the optimum from above, so an
+    /// option that alone costs more than that design is in no cheapest one.
     pub(crate) fn solve(&self) -> Option<Selection> {
-        let used = self.used();
+        let first = self.cheapest_each();
+        let bound = self.price(&first);
+        let used = self.used(bound);
         let mut lp = Problem::new(OptimizationDirection::Minimize);
         let scale = self.scale();
         let mut y: BTreeMap<ShapeId, Variable> = BTreeMap::new();
@@ -91,7 +106,7 @@ impl Programme<'_, '_> {
         }
         for reader in self.readers {
             let mut any = LinearExpr::empty();
-            for option in &reader.options {
+            for option in reader.within(bound) {
                 let x = lp.add_var(reader.weight * option.cost * scale + TIE * 1e-2, (0.0, 1.0));
                 any.add(x, 1.0);
                 for r in &option.requires {
@@ -107,7 +122,12 @@ impl Programme<'_, '_> {
         }
         let structures = self.planner.target.limits.structures as f64;
         lp.add_constraint(y.values().map(|&x| (x, 1.0)).collect::<Vec<_>>(), ComparisonOp::Le, structures);
-        let solution = lp.solve().ok()?.into_solution().ok()?;
+        let mut limits = SolveOptions::default();
+        limits.node_limit = Some(self.nodes);
+        limits.mip_gap = GAP;
+        let Some(solution) = lp.solve_with(limits).ok().and_then(|o| o.into_solution().ok()) else {
+            return bound.is_finite().then_some(first);
+        };
         let (optimal, gap) = (solution.status() == SolutionStatus::Optimal, solution.gap().unwrap_or(0.0));
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
         for (&shape, &var) in &y {
@@ -123,10 +143,24 @@ impl Programme<'_, '_> {
         Some(Selection { shapes, variables: y.len() + v.len(), optimal, gap })
     }
 
+    /// Every statement's cheapest option, whatever it takes, and all homes.
+    fn cheapest_each(&self) -> Selection {
+        let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
+        let best = self.readers.iter().filter_map(|r| r.options.first()).flat_map(|o| &o.requires);
+        let homes = self.homes.iter().filter_map(|h| h.first());
+        for r in best.chain(homes) {
+            shapes.entry(r.shape).or_default().extend(r.column);
+        }
+        for &shape in &self.forced {
+            shapes.entry(shape).or_default();
+        }
+        Selection { shapes, variables: 0, optimal: false, gap: 1.0 }
+    }
+
     /// Candidates and columns that anything can use; the others are never worth building.
-    fn used(&self) -> BTreeMap<ShapeId, BTreeSet<usize>> {
+    fn used(&self, bound: f64) -> BTreeMap<ShapeId, BTreeSet<usize>> {
         let mut used: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
-        let required = self.readers.iter().flat_map(|r| &r.options).flat_map(|o| &o.requires);
+        let required = self.readers.iter().flat_map(|r| r.within(bound)).flat_map(|o| &o.requires);
         for r in required.chain(self.homes.iter().flatten()) {
             let columns = used.entry(r.shape).or_default();
             columns.extend(r.column);
@@ -373,6 +407,15 @@ impl Programme<'_, '_> {
 }
 
 impl Reader {
+    /// The options that a design of at most this cost can take: of very many, the cheapest and
+    /// those that require least.
+    fn within(&self, bound: f64) -> impl Iterator<Item = &PlanOption> {
+        let dear = self.options.len().saturating_sub(FRUGAL);
+        self.options.iter().enumerate().filter(move |(i, o)| {
+            *i == 0 || (self.weight * o.cost <= bound && (*i < CHEAP || *i >= dear))
+        }).map(|(_, o)| o)
+    }
+
     /// The cheapest option that a selection allows.
     pub(crate) fn best(&self, selection: &Selection) -> Option<&PlanOption> {
         let allowed = self.options.iter().filter(|o| o.requires.iter().all(|r| selection.has(r)));

@@ -197,6 +197,7 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Option<Partial> {
+        self.steps += 1;
         let s = self.shapes.get(shape).clone();
         let left: Vec<usize> = partial.left.iter().copied().filter(|i| !m.absorbed.contains(i)).collect();
         let elements = match &m.each {

@@ -135,7 +135,12 @@ impl Problem {
         }
         let capabilities = &planner.target.capabilities;
         if m.bound.len() < s.partition.len() && !capabilities.ordered_partitions {
-            return None;
+            // All partitions can be read, in no order; a part of the partition key is no use.
+            let scan = m.each.is_none() && must.is_empty() && outer.is_empty();
+            m.eq.clear();
+            m.bound.clear();
+            m.absorbed.clear();
+            return scan.then_some(m);
         }
         if !s.over.is_empty() {
             m.absorbed.extend(self.exists.iter().find(|e| e.over == s.over).map(|e| e.filter));

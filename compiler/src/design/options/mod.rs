@@ -18,8 +18,14 @@ use super::target::Target;
 use crate::model::{Expr, Model, ReferenceId, Type};
 use std::collections::BTreeSet;
 
-/// More partial plans than this are not followed at one point: the cheapest are.
-const BREADTH: usize = 600;
+/// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
+/// these, the cheapest ones. What is tried multiplies with every level.
+const BREADTH: [usize; 4] = [40, 10, 4, 2];
+/// After so many steps tried for one statement, and again after as many more, half as many partial
+/// plans are followed: a question of many nested parts is still planned in a moment.
+const STEPS: usize = 3000;
+/// Ways to answer a subquery that are weighed inside a larger plan, by depth: the cheapest.
+const SUBPLANS: [usize; 4] = [8, 4, 2, 1];
 
 /// One way to answer.
 #[derive(Clone, Debug)]
@@ -43,6 +49,10 @@ pub(crate) struct Planner<'a> {
     pub(crate) params: Vec<Type>,
     /// Whether new candidates may be made: not where the structures are given.
     pub(crate) growing: bool,
+    /// How deep inside subqueries the planner is.
+    depth: usize,
+    /// Steps tried for the statement at hand.
+    steps: usize,
 }
 
 /// Where the values of a node come from.
@@ -86,7 +96,24 @@ impl<'a> Planner<'a> {
             shapes: Shapes::default(),
             params: vec![],
             growing: true,
+            depth: 0,
+            steps: 0,
         }
+    }
+
+    fn breadth(&self) -> usize {
+        let full = BREADTH.get(self.depth).or(BREADTH.last()).copied().unwrap_or(1);
+        (full >> self.tired()).max(1)
+    }
+
+    fn subplans(&self) -> usize {
+        let full = SUBPLANS.get(self.depth).or(SUBPLANS.last()).copied().unwrap_or(1);
+        (full >> self.tired()).max(1)
+    }
+
+    /// How often the search has been narrowed for the statement at hand.
+    fn tired(&self) -> usize {
+        (self.steps / STEPS).min(8)
     }
 
     /// What reading costs: gets, rows, and bytes per row.
@@ -103,13 +130,19 @@ impl State {
     }
 }
 
-/// Keeps partial plans in bounds.
-fn trim(mut states: Vec<State>) -> Vec<State> {
-    if states.len() > BREADTH {
-        states.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.requires.len().cmp(&b.requires.len())));
-        states.truncate(BREADTH);
+/// Keeps partial plans in bounds: drops those that another one beats, then the dearest.
+///
+/// A beaten one may know more than the one that beats it, but what it knows can be fetched later
+/// for no more than it has paid.
+fn trim(mut states: Vec<State>, breadth: usize) -> Vec<State> {
+    states.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.requires.len().cmp(&b.requires.len())));
+    let mut kept: Vec<State> = Vec::new();
+    for state in states {
+        if kept.len() < breadth && !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
+            kept.push(state);
+        }
     }
-    states
+    kept
 }
 
 /// Drops options that another one beats with no more requirements and no more cost.

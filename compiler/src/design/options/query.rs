@@ -18,6 +18,7 @@ const LIMIT: f64 = 20.0;
 impl Planner<'_> {
     /// All undominated ways to answer a query, from the start of a plan or inside one.
     pub(crate) fn options(&mut self, query: &Query) -> Vec<PlanOption> {
+        self.steps = 0;
         let scope = Scope::new(self.model, query.anchor, &query.over);
         let start = State::start(0, vec![None], 1.0, std::collections::BTreeSet::new());
         self.answer(start, query, &scope)
@@ -62,6 +63,7 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Vec<Partial> {
+        let breadth = self.breadth();
         let nested = start.nodes.first().is_some_and(Option::is_some);
         let first =
             Partial { state: start, left: (0..filters.len()).collect(), ordered: false, paged: false };
@@ -70,16 +72,17 @@ impl Planner<'_> {
             let NodeType::Instance(anchor) = scope.node(0) else { return vec![] };
             let wish = if over.is_empty() { wish } else { None };
             let bound = partials.iter().flat_map(|p| self.bind(p, 0, anchor, &[], filters, scope, wish));
-            partials = bound.collect();
+            partials = trim_partials(bound.collect(), 2 * breadth);
         }
         for (i, unfold) in over.iter().enumerate() {
             // Only the one set of rows that makes up the answer can bring its order along.
             let wish = if nested && over.len() == 1 { wish } else { None };
             let node = (i + 1) as NodeId;
             let next = partials.iter().flat_map(|p| self.unfold(p, node, unfold, filters, scope, wish));
-            partials = next.collect();
+            partials = trim_partials(next.collect(), 2 * breadth);
         }
-        partials.into_iter().flat_map(|p| self.filter(p, filters, scope)).collect()
+        let filtered = partials.into_iter().flat_map(|p| self.filter(p, filters, scope));
+        trim_partials(filtered.collect(), 2 * breadth)
     }
 
     fn unfold(
@@ -152,6 +155,8 @@ impl Planner<'_> {
                         next.push((state, tests));
                     }
                 }
+                next.sort_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost));
+                next.truncate(self.breadth());
                 ways = next;
             }
             for (mut state, known) in ways {
@@ -320,6 +325,26 @@ impl Planner<'_> {
         }
         out
     }
+}
+
+/// Keeps partly bound queries in bounds. One beats another if it costs no more, requires no more,
+/// has no more filters left and gives the order if the other does.
+fn trim_partials(mut partials: Vec<Partial>, breadth: usize) -> Vec<Partial> {
+    partials.sort_by(|a, b| a.state.cost.total_cmp(&b.state.cost));
+    let mut kept: Vec<Partial> = Vec::new();
+    for p in partials {
+        let beaten = kept.iter().any(|k| {
+            k.state.requires.is_subset(&p.state.requires)
+                && k.state.rows <= p.state.rows * 1.000_001
+                && (k.ordered || !p.ordered)
+                && (k.paged || !p.paged)
+                && k.left.iter().all(|f| p.left.contains(f))
+        });
+        if !beaten && kept.len() < breadth {
+            kept.push(p);
+        }
+    }
+    kept
 }
 
 /// The complete order without the terms that an equality fixes: what a cursor is made of.

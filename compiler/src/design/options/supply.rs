@@ -9,30 +9,33 @@ use crate::model::{EntityId, Expr, Leaf, NodeId, Pred, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
 
+/// Structures keyed alike cost the same to fetch from: no more than this many are weighed.
+const HOMES: usize = 2;
+
 impl Planner<'_> {
     /// All ways to get hold of the atoms, for every row of the state.
     pub(super) fn supply(&mut self, state: State, scope: &Scope, wanted: &[Expr]) -> Vec<State> {
+        let breadth = self.breadth();
         let mut states = vec![state];
-        let mut groups: Vec<(PathStart, bool, Vec<Expr>)> = Vec::new();
+        let mut groups: Vec<(PathStart, usize, Vec<Expr>)> = Vec::new();
         for atom in wanted {
             if let Some(start) = PathStart::of(atom) {
-                let by_reference = self.is_reference(atom);
-                match groups.iter_mut().find(|(s, r, _)| *s == start && *r == by_reference) {
+                let nearest = self.known_at(atom);
+                match groups.iter_mut().find(|(s, n, _)| *s == start && *n == nearest) {
                     Some((_, _, group)) => group.push(atom.clone()),
-                    None => groups.push((start, by_reference, vec![atom.clone()])),
+                    None => groups.push((start, nearest, vec![atom.clone()])),
                 }
             }
         }
         // Shorter paths first: what they fetch may hold what longer ones ask for.
-        groups.sort_by_key(|(s, by_reference, _)| (s.steps.len(), !by_reference));
-        for (start, by_reference, group) in &groups {
-            let next =
-                states.into_iter().flat_map(|s| self.supply_group(s, scope, start, *by_reference, group));
-            states = trim(next.collect());
+        groups.sort_by_key(|(s, nearest, _)| (*nearest, s.steps.len()));
+        for (start, nearest, group) in &groups {
+            let next = states.into_iter().flat_map(|s| self.supply_group(s, scope, start, *nearest, group));
+            states = trim(next.collect(), breadth);
         }
         for atom in wanted.iter().filter(|a| PathStart::of(a).is_none()) {
             let next = states.into_iter().flat_map(|s| self.supply_subquery(s, scope, atom));
-            states = trim(next.collect());
+            states = trim(next.collect(), breadth);
         }
         states
     }
@@ -42,7 +45,7 @@ impl Planner<'_> {
         state: State,
         scope: &Scope,
         start: &PathStart,
-        by_reference: bool,
+        nearest: usize,
         group: &[Expr],
     ) -> Vec<State> {
         let missing: Vec<&Expr> = group.iter().filter(|a| self.locate(&state, a).is_none()).collect();
@@ -56,8 +59,9 @@ impl Planner<'_> {
             Source::Row { fetched, .. } | Source::Element { fetched, .. } => fetched.clone(),
         };
         // Fetched already at this very instance: its home has every value of it.
-        if let Some(f) = fetched.iter().find(|f| f.element == start.element && f.steps == start.steps) {
-            return self.take_from(&state, f.shape, start.steps.len(), &missing).into_iter().collect();
+        let here = start.steps.get(..nearest).unwrap_or_default();
+        if let Some(f) = fetched.iter().find(|f| f.element == start.element && f.steps == here) {
+            return self.take_from(&state, f.shape, nearest, &missing).into_iter().collect();
         }
         let mut out = Vec::new();
         if let Source::Row { shape, .. } = &source {
@@ -70,8 +74,6 @@ impl Planner<'_> {
                 out.extend(self.take_from(&state, f.shape, f.steps.len(), &missing));
             }
         }
-        // A key is known where the reference to it is: one step before the instance itself.
-        let nearest = start.steps.len() - usize::from(by_reference);
         let mut prefixes: Vec<Vec<ReferenceId>> =
             start.steps.get(..nearest).map(<[_]>::to_vec).into_iter().collect();
         if nearest > 0 && start.element.is_empty() {
@@ -88,22 +90,20 @@ impl Planner<'_> {
         out
     }
 
-    /// Whether an atom is part of the key of the target of its last reference, and so known from
-    /// that reference alone.
-    fn is_reference(&self, atom: &Expr) -> bool {
-        match atom {
-            Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. } if path.is_empty() => {
-                (1..=steps.len()).any(|n| {
-                    let (walked, behind) = steps.split_at(n);
-                    let Some(&last) = walked.last() else { return false };
-                    self.model
-                        .key_leaves(self.model.reference(last).target)
-                        .iter()
-                        .any(|l| l.attribute == *a && l.steps == behind)
+    /// How many steps into its path an atom is kept: at its end, or for a part of a key where the
+    /// reference to that key is.
+    fn known_at(&self, atom: &Expr) -> usize {
+        let Expr::Path { steps, leaf, .. } = atom else { return 0 };
+        let Leaf::Attribute(a, path) = leaf else { return steps.len() };
+        let within = |n: &usize| {
+            let (walked, behind) = steps.split_at(*n);
+            path.is_empty()
+                && walked.last().is_some_and(|&last| {
+                    let leaves = self.model.key_leaves(self.model.reference(last).target);
+                    leaves.iter().any(|l| l.attribute == *a && l.steps == behind)
                 })
-            }
-            _ => false,
-        }
+        };
+        (1..=steps.len()).find(within).map_or(steps.len(), |n| n - 1)
     }
 
     /// A row may carry copies of its anchor's values: always in lists, in groups if the key
@@ -116,6 +116,7 @@ impl Planner<'_> {
 
     /// The state with the atoms as columns of a candidate that is `skip` steps into their paths.
     fn take_from(&mut self, state: &State, shape: ShapeId, skip: usize, missing: &[&Expr]) -> Option<State> {
+        self.steps += 1;
         let mut next = state.clone();
         let structure = self.shapes.get(shape);
         let scope = Scope::new(self.model, structure.anchor, &structure.over);
@@ -165,6 +166,7 @@ impl Planner<'_> {
             .filter(|&id| {
                 self.shapes.all.get(id).is_some_and(|s| s.identity && s.structure.anchor == root)
             })
+            .take(HOMES)
             .collect();
         let mut out = Vec::new();
         for state in states {
@@ -183,6 +185,7 @@ impl Planner<'_> {
         home: ShapeId,
         keys: &[Expr],
     ) -> Option<State> {
+        self.steps += 1;
         let structure = self.shapes.get(home).clone();
         let leaves = key_paths(self.model, structure.anchor);
         let eq: Option<Vec<Term>> = structure
@@ -253,7 +256,7 @@ impl Planner<'_> {
             _ => return out,
         };
         out.extend(self.embed(&state, scope, from, atom));
-        for option in self.subquery(&state, scope, from, atom) {
+        for option in self.subquery(&state, scope, from, atom).into_iter().take(self.subplans()) {
             let mut next = state.clone();
             next.cost += option.cost;
             next.requires = option.requires;
@@ -298,7 +301,8 @@ impl Planner<'_> {
     fn subquery(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Vec<PlanOption> {
         let outer = state.nodes.get(from as usize).cloned().flatten();
         let start = State::start(state.frames, vec![outer], state.rows, state.requires.clone());
-        match atom {
+        self.depth += 1;
+        let options = match atom {
             Expr::Nested(_, query) => {
                 let inner = scope.inner(self.model, from, &query.over);
                 self.answer(start, query, &inner)
@@ -308,7 +312,9 @@ impl Planner<'_> {
                 self.aggregate_options(start, a, &inner)
             }
             _ => vec![],
-        }
+        };
+        self.depth -= 1;
+        options
     }
 
     /// All ways to test an `exists` for the rows of a state.
@@ -328,7 +334,9 @@ impl Planner<'_> {
             Some(p) => vec![p.clone()],
             None => vec![],
         };
+        self.depth += 1;
         let found = self.bound_and_filtered(start, over, 0, &filters, &inner, None);
+        self.depth -= 1;
         let options = found.into_iter().map(|b| PlanOption {
             plan: crate::design::plan::Plan { root: b.state.op, output: vec![], cursor: vec![] },
             cost: b.state.cost,
@@ -337,6 +345,7 @@ impl Planner<'_> {
         });
         undominated(options.collect())
             .into_iter()
+            .take(self.subplans())
             .map(|option| {
                 let mut next = state.clone();
                 next.cost += option.cost;
