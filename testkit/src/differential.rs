@@ -46,7 +46,7 @@ fn run_model(text: &str, rng: &mut Rng, effort: Effort, seed: u64) -> Result<(),
     let model = model.ok_or_else(|| format!("the model does not resolve: {diagnostics:?}"))?;
     let mut options = Options::embedded();
     // Any design must be right, the cheapest or not.
-    options.nodes = 3;
+    options.sample = Some(seed);
     if seed % 3 == 0 {
         // Plans for partitioned targets mean the same; they only differ in what they may read.
         options.target = target::named("cassandra").ok_or("no such target")?;

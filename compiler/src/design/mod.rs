@@ -39,13 +39,16 @@ pub struct Options {
     pub lossy: bool,
     /// Branches that the solver tries before it gives the best design so far, with its gap.
     pub nodes: u64,
+    /// Any design that answers everything instead of the cheapest, chosen by this number: what
+    /// structures and plans mean must not depend on which are chosen, and tests see to that.
+    pub sample: Option<u64>,
 }
 
 impl Options {
     /// For the embedded store.
     pub fn embedded() -> Options {
         let target = target::named("embedded").unwrap_or_else(|| unreachable!("it ships"));
-        Options { target, mix: None, lossy: false, nodes: 2000 }
+        Options { target, mix: None, lossy: false, nodes: 2000, sample: None }
     }
 }
 
@@ -217,6 +220,7 @@ pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
         homes,
         forced,
         nodes: options.nodes,
+        sample: options.sample,
     };
     let selection = programme.solve().ok_or(DesignError::Infeasible)?;
     assemble(model, options, mix, &programme, &selection)
@@ -340,12 +344,12 @@ fn assemble(
 ) -> Result<Design, DesignError> {
     let planner = programme.planner;
     let mapping = build::Mapping::new(planner, selection);
-    let mut readers = programme.readers.iter();
+    let mut readers = programme.readers.iter().enumerate();
     let mut plans = Vec::new();
     let mut serves: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
-    let settle = |name: &str, reader: Option<&Reader>| {
+    let settle = |name: &str, reader: Option<(usize, &Reader)>| {
         let unanswerable = || DesignError::Unanswerable { name: name.to_string() };
-        let option = reader.and_then(|r| r.best(selection)).ok_or_else(unanswerable)?;
+        let option = reader.and_then(|(at, r)| r.settled(at, selection)).ok_or_else(unanswerable)?;
         let plan = mapping.plan(option).ok_or_else(unanswerable)?;
         Ok((option.clone(), plan))
     };
@@ -355,7 +359,7 @@ fn assemble(
         for r in &option.requires {
             serves.entry(r.shape).or_default().insert(question.name.clone());
         }
-        let weight = reader.map_or(0.0, |r| r.weight);
+        let weight = reader.map_or(0.0, |(_, r)| r.weight);
         plans.push(PricedPlan { name: question.name.clone(), weight, plan, cost: option.cost, rows: option.rows });
     }
     let mut writes = Vec::new();

@@ -36,6 +36,8 @@ pub(crate) struct Programme<'p, 'm> {
     pub(crate) forced: BTreeSet<ShapeId>,
     /// Branches that the solver tries before it gives the best design so far.
     pub(crate) nodes: u64,
+    /// Any design instead of the cheapest, by this number.
+    pub(crate) sample: Option<u64>,
 }
 
 /// What was decided.
@@ -45,6 +47,8 @@ pub(crate) struct Selection {
     pub(crate) variables: usize,
     pub(crate) optimal: bool,
     pub(crate) gap: f64,
+    /// In a sampled design, the option of each statement.
+    pub(crate) picked: Option<Vec<usize>>,
 }
 
 impl Selection {
@@ -73,7 +77,10 @@ impl Programme<'_, '_> {
     /// A design that takes every statement's cheapest option bounds the optimum from above, so an
     /// option that alone costs more than that design is in no cheapest one.
     pub(crate) fn solve(&self) -> Option<Selection> {
-        let first = self.cheapest_each();
+        let first = self.option_each();
+        if self.sample.is_some() {
+            return Some(first);
+        }
         let bound = self.price(&first);
         let used = self.used(bound);
         let mut lp = Problem::new(OptimizationDirection::Minimize);
@@ -140,21 +147,28 @@ impl Programme<'_, '_> {
                 shapes.entry(shape).or_default().insert(column);
             }
         }
-        Some(Selection { shapes, variables: y.len() + v.len(), optimal, gap })
+        Some(Selection { shapes, variables: y.len() + v.len(), optimal, gap, picked: None })
     }
 
-    /// Every statement's cheapest option, whatever it takes, and all homes.
-    fn cheapest_each(&self) -> Selection {
+    /// Every statement's cheapest option (or any, where a design is sampled), whatever it takes,
+    /// and all homes.
+    fn option_each(&self) -> Selection {
+        let pick = |(i, r): (usize, &Reader)| match self.sample {
+            None => 0,
+            Some(seed) => (seed.wrapping_add(i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as usize
+                % r.options.len().max(1),
+        };
+        let picked: Vec<usize> = self.readers.iter().enumerate().map(pick).collect();
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
-        let best = self.readers.iter().filter_map(|r| r.options.first()).flat_map(|o| &o.requires);
+        let options = self.readers.iter().zip(&picked).filter_map(|(r, &i)| r.options.get(i));
         let homes = self.homes.iter().filter_map(|h| h.first());
-        for r in best.chain(homes) {
+        for r in options.flat_map(|o| &o.requires).chain(homes) {
             shapes.entry(r.shape).or_default().extend(r.column);
         }
         for &shape in &self.forced {
             shapes.entry(shape).or_default();
         }
-        Selection { shapes, variables: 0, optimal: false, gap: 1.0 }
+        Selection { shapes, variables: 0, optimal: false, gap: 1.0, picked: self.sample.map(|_| picked) }
     }
 
     /// Candidates and columns that anything can use; the others are never worth building.
@@ -414,6 +428,14 @@ impl Reader {
         self.options.iter().enumerate().filter(move |(i, o)| {
             *i == 0 || (self.weight * o.cost <= bound && (*i < CHEAP || *i >= dear))
         }).map(|(_, o)| o)
+    }
+
+    /// The option that a selection gives the statement at a position.
+    pub(crate) fn settled(&self, at: usize, selection: &Selection) -> Option<&PlanOption> {
+        match &selection.picked {
+            Some(picked) => self.options.get(*picked.get(at)?),
+            None => self.best(selection),
+        }
     }
 
     /// The cheapest option that a selection allows.

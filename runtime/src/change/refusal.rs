@@ -12,6 +12,14 @@ pub enum Refusal {
         /// Key.
         key: String,
     },
+    /// An upsert of an instance that is of another type.
+    #[error("{entity} {key} exists and is of another type; delete it first")]
+    OtherType {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+    },
     /// A value that must not be null.
     #[error("{entity} {key}: {field} is null, and is not optional")]
     Missing {

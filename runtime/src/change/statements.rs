@@ -103,6 +103,9 @@ impl<R: Reader> Draft<'_, R> {
             if !upsert {
                 return Err(Refusal::KeyTaken { entity: self.entity_name(entity), key: self.key_text(&key) }.into());
             }
+            if model.slot(root, Field::Type).is_some_and(|slot| old.get(slot) != row.get(slot)) {
+                return Err(Refusal::OtherType { entity: self.entity_name(entity), key: self.key_text(&key) }.into());
+            }
             for (slot, value) in given {
                 if let Some(place) = old.get_mut(slot) {
                     *place = value;
