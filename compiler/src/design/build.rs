@@ -57,6 +57,7 @@ impl Mapping {
 
     fn rewrite(&self, plan: &Plan, frames: &mut Vec<Option<ShapeId>>) -> Option<Plan> {
         let before = frames.len();
+        frames.truncate(plan.outer as usize);
         let root = self.op(&plan.root, frames)?;
         let mut output = plan.output.clone();
         for o in &mut output {
@@ -64,7 +65,7 @@ impl Mapping {
         }
         let cursor: Option<Vec<Term>> = plan.cursor.iter().map(|t| self.term(t, frames)).collect();
         frames.truncate(before);
-        Some(Plan { root, output, cursor: cursor? })
+        Some(Plan { outer: plan.outer, root, output, cursor: cursor? })
     }
 
     /// Rewrites an operator; `frames` holds the candidate of each frame at its output.

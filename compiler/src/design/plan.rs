@@ -15,6 +15,9 @@ pub type StructureId = u16;
 /// The plan of a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// Frames of the outer tuple that it starts from: 0 for a question, in a subplan those that
+    /// there were when it was planned (later steps of the outer plan may add more).
+    pub outer: u16,
     /// Operators.
     pub root: Op,
     /// The answer's columns, from a tuple of the root.

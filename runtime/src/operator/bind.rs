@@ -153,8 +153,11 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                     Sub::Nested(plan) => (Shape::Nested, plan),
                     Sub::Scalar(plan) => (Shape::Scalar, plan),
                 };
-                let built = self.plan(plan, scope)?;
-                Node::Sub(subs.add(shape, built.root, built.stride, built.output, built.subs))
+                let outer = scope.get(..plan.outer as usize).ok_or_else(|| {
+                    AskError::Plan(format!("a subplan of {} frames where there are {}", plan.outer, scope.len()))
+                })?;
+                let built = self.plan(plan, outer)?;
+                Node::Sub(subs.add(shape, outer.len(), built))
             }
         })
     }
@@ -204,8 +207,14 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                         flip: false,
                     },
                 )?;
-                let slot = subs.add(Shape::Exists, root, inner.len(), Vec::new(), Subs::new());
-                Check::Exists(slot)
+                let built = super::build::Built {
+                    root,
+                    stride: inner.len(),
+                    output: Vec::new(),
+                    cursor: Vec::new(),
+                    subs: Subs::new(),
+                };
+                Check::Exists(subs.add(Shape::Exists, scope.len(), built))
             }
         })
     }

@@ -1,5 +1,6 @@
 //! Subplans inside terms: run for one tuple at a time, resumable, their values kept meanwhile.
 
+use super::build::Built;
 use super::term::{Env, Node, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::store::{Fill, Reader};
@@ -22,6 +23,8 @@ pub(super) enum Shape {
 
 struct Slot<'a, R: Reader> {
     shape: Shape,
+    /// Frames of the outer tuple that the subplan starts from.
+    outer: usize,
     root: Boxed<'a, R>,
     output: Vec<Node<'a>>,
     /// The subplans in the output's terms.
@@ -44,18 +47,17 @@ impl<'a, R: Reader> Subs<'a, R> {
     pub(super) fn add(
         &mut self,
         shape: Shape,
-        root: Boxed<'a, R>,
-        stride: usize,
-        output: Vec<Node<'a>>,
-        subs: Subs<'a, R>,
+        outer: usize,
+        built: Built<'a, R>,
     ) -> usize {
         self.slots.push(Slot {
             shape,
-            root,
-            output,
-            subs,
+            outer,
+            root: built.root,
+            output: built.output,
+            subs: built.subs,
             running: false,
-            tuples: Tuples::new(stride),
+            tuples: Tuples::new(built.stride),
             at: 0,
             rows: Vec::new(),
         });
@@ -118,7 +120,7 @@ impl<'a, R: Reader> Slot<'a, R> {
     fn run(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<Value>, AskError> {
         if !self.running {
             self.running = true;
-            self.root.start(outer);
+            self.root.start(outer.get(..self.outer).unwrap_or(outer));
             self.subs.reset();
             self.tuples.clear();
             self.at = 0;

@@ -231,7 +231,7 @@ fn follows_elements(s: &crate::view::Structure) -> bool {
 fn scalar(state: State, value: Term) -> PlanOption {
     let output = vec![Output { name: "value".into(), term: value, ty: Type::Any }];
     PlanOption {
-        plan: Plan { root: state.op, output, cursor: vec![] },
+        plan: Plan { outer: state.outer, root: state.op, output, cursor: vec![] },
         cost: state.cost,
         rows: state.rows,
         requires: state.requires,

@@ -77,6 +77,8 @@ pub(crate) struct Fetched {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     op: Op,
+    /// Frames of the outer tuple.
+    outer: u16,
     frames: u16,
     /// Sources of the nodes of the scope at hand, as far as they are bound.
     nodes: Vec<Option<Source>>,
@@ -126,7 +128,7 @@ impl<'a> Planner<'a> {
 impl State {
     /// The start of a plan, or of a subplan of a plan that has so many frames.
     fn start(frames: u16, nodes: Vec<Option<Source>>, rows: f64, requires: BTreeSet<Requirement>) -> State {
-        State { op: Op::Input, frames, nodes, known: vec![], rows, cost: 0.0, requires }
+        State { op: Op::Input, outer: frames, frames, nodes, known: vec![], rows, cost: 0.0, requires }
     }
 }
 

@@ -292,7 +292,7 @@ impl Planner<'_> {
             .collect();
         let cursor: Option<Vec<Term>> = order.iter().map(|(e, _)| self.term(&state, e)).collect();
         Some(PlanOption {
-            plan: Plan { root: state.op, output: output?, cursor: cursor.unwrap_or_default() },
+            plan: Plan { outer: state.outer, root: state.op, output: output?, cursor: cursor.unwrap_or_default() },
             cost: state.cost,
             rows: state.rows,
             requires: state.requires,

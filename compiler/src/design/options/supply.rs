@@ -338,7 +338,7 @@ impl Planner<'_> {
         let found = self.bound_and_filtered(start, over, 0, &filters, &inner, None);
         self.depth -= 1;
         let options = found.into_iter().map(|b| PlanOption {
-            plan: crate::design::plan::Plan { root: b.state.op, output: vec![], cursor: vec![] },
+            plan: crate::design::plan::Plan { outer: b.state.outer, root: b.state.op, output: vec![], cursor: vec![] },
             cost: b.state.cost,
             rows: b.state.rows,
             requires: b.state.requires,

@@ -66,6 +66,7 @@ fn plan(root: Op, terms: Vec<Term>, cursor: Vec<Term>) -> Plan {
         ty: Type::Any,
     };
     Plan {
+        outer: 0,
         root,
         output: terms.into_iter().map(output).collect(),
         cursor,

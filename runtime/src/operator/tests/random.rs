@@ -221,10 +221,10 @@ impl Random {
         let params = vec![self.small_or_null(), Value::List(list), cursor, limit];
         let mut frames = vec![];
         let root = self.op(world, &mut frames, 3, 2);
-        (self.output(world, root, &frames, 1), params)
+        (self.output(world, root, 0, &frames, 1), params)
     }
 
-    fn output(&mut self, world: &World, root: Op, frames: &[Frame], depth: usize) -> Plan {
+    fn output(&mut self, world: &World, root: Op, outer: usize, frames: &[Frame], depth: usize) -> Plan {
         let mut terms: Vec<Term> = vec![];
         for (f, frame) in frames.iter().enumerate() {
             for c in 0..width(*frame) {
@@ -244,6 +244,7 @@ impl Random {
             ty: Type::Any,
         };
         Plan {
+            outer: outer as u16,
             root,
             output: terms.into_iter().map(output).collect(),
             cursor: vec![],
@@ -574,6 +575,7 @@ impl Random {
             ty: Type::BigInt,
         }];
         Term::Sub(Box::new(Sub::Scalar(Plan {
+            outer: frames.len() as u16,
             root,
             output,
             cursor: vec![],
@@ -616,7 +618,7 @@ impl Random {
             4 | 5 if depth > 0 => {
                 let mut inner = frames.to_vec();
                 let root = self.op(world, &mut inner, 2, depth - 1);
-                let plan = self.output(world, root, &inner, depth - 1);
+                let plan = self.output(world, root, frames.len(), &inner, depth - 1);
                 Term::Sub(Box::new(if self.chance(70) {
                     Sub::Nested(plan)
                 } else {
