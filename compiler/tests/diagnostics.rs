@@ -25,9 +25,18 @@ fn sections() -> BTreeMap<String, (String, Vec<String>)> {
         let (head, body) = section.split_once('\n').unwrap();
         let (code, title) = head.split_once(": ").unwrap();
         let blocks = body
-            .split("```querent\n")
+            .split("```querent")
             .skip(1)
-            .map(|b| b.split("```").next().unwrap().to_owned());
+            // The rest of the fence says which finding the book's own test expects.
+            .map(|b| {
+                b.split_once('\n')
+                    .unwrap()
+                    .1
+                    .split("```")
+                    .next()
+                    .unwrap()
+                    .to_owned()
+            });
         sections.insert(code.to_owned(), (title.to_owned(), blocks.collect()));
     }
     sections

@@ -21,3 +21,8 @@ fn parse() {
 fn codec() {
     run(&["fuzz/seeds/codec"], fuzz::codec_target);
 }
+
+#[test]
+fn row() {
+    run(&["fuzz/seeds/row"], fuzz::row_target);
+}

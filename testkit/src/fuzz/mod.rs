@@ -3,7 +3,7 @@
 mod mutate;
 mod targets;
 
-pub use targets::{codec_target, parse_target};
+pub use targets::{codec_target, parse_target, row_target};
 
 use mutate::Mutator;
 use std::panic::{AssertUnwindSafe, catch_unwind};

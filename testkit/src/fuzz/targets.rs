@@ -1,9 +1,11 @@
 //! What is called with each input, and what must hold.
 
+use querent::layout::{Column, KeyPart, Layout};
 use querent::load::Input;
+use querent::{cursor, key};
 use querent_compiler::codec::{from_json, from_text, to_json, to_text};
 use querent_compiler::diagnostic::{self, Diagnostic, Severity, Style};
-use querent_compiler::model::{Model, Type};
+use querent_compiler::model::{Direction, Model, Type};
 use std::sync::LazyLock;
 
 /// Text of a model.
@@ -96,4 +98,94 @@ pub fn codec_target(data: &[u8]) {
             );
         }
     }
+}
+
+/// Rows of every type of column, behind a key of parts that a layout finds in different ways.
+static LAYOUT: LazyLock<Layout> = LazyLock::new(|| {
+    let types = || MODEL.attributes.iter().map(|a| &a.ty);
+    let part = |(at, ty): (usize, &Type)| KeyPart {
+        ty: ty.clone(),
+        optional: at % 3 == 1,
+        direction: if at % 2 == 0 {
+            Direction::Asc
+        } else {
+            Direction::Desc
+        },
+    };
+    let columns = MODEL.attributes.iter();
+    Layout::new(
+        types()
+            .filter(|ty| matches!(ty, Type::Int | Type::Text(_) | Type::Date))
+            .enumerate()
+            .map(part)
+            .collect(),
+        columns
+            .map(|a| Column {
+                ty: a.ty.clone(),
+                optional: a.optional,
+            })
+            .collect(),
+    )
+});
+
+/// Stored bytes: as a row, as a key, as a part of a key of each type, as a cursor.
+pub fn row_target(data: &[u8]) {
+    let layout = &*LAYOUT;
+    if let Ok(values) = layout.decode_row(data) {
+        let again = layout.decode_row(&layout.encode_row(&values));
+        assert_eq!(again, Ok(values), "a row is read back");
+    }
+    if let Ok(values) = layout.decode_key(data) {
+        let again = layout
+            .encode_key(&values)
+            .map(|key| layout.decode_key(&key));
+        assert_eq!(again, Ok(Ok(values)), "a key is read back");
+    }
+    for column in 0..layout.key.len() + layout.columns.len() {
+        let _ = layout.value_ref(data, data, column);
+    }
+    for ty in MODEL
+        .attributes
+        .iter()
+        .map(|a| &a.ty)
+        .filter(|ty| ty.is_scalar())
+    {
+        for (optional, direction) in [
+            (false, Direction::Asc),
+            (true, Direction::Asc),
+            (false, Direction::Desc),
+            (true, Direction::Desc),
+        ] {
+            part_target(data, ty, optional, direction);
+        }
+    }
+    if let Ok(values) = cursor::decode(&String::from_utf8_lossy(data)) {
+        assert_eq!(
+            cursor::decode(&cursor::encode(&values)),
+            Ok(values),
+            "a cursor is read back"
+        );
+    }
+}
+
+fn part_target(data: &[u8], ty: &Type, optional: bool, direction: Direction) {
+    let Ok((value, length)) = key::decode(data, ty, optional, direction) else {
+        return;
+    };
+    assert_eq!(
+        key::skip(data, ty, optional, direction),
+        Ok(length),
+        "skipped as decoded"
+    );
+    let mut encoded = Vec::new();
+    let written = key::encode(&value, ty, optional, direction, &mut encoded);
+    assert_eq!(written, Ok(()), "{value:?} of {ty:?}");
+    // Not that the bytes are the same: decoding accepts some that are never written, such as a
+    // decimal zero with the header of another exponent.
+    let again = key::decode(&encoded, ty, optional, direction);
+    assert_eq!(
+        again,
+        Ok((value, encoded.len())),
+        "a part of {ty:?} is read back"
+    );
 }
