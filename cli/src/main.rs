@@ -1,13 +1,15 @@
 //! The `querent` command: arguments in, calls of the library, output out.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
-#![expect(dead_code, reason = "arguments of commands that wait for the runtime")]
 
 mod argument;
 mod command;
+mod designing;
+mod lines;
 mod model_files;
 mod output;
 mod terminal;
+mod words;
 
 use clap::Parser;
 use std::io::Write;
