@@ -42,12 +42,23 @@ pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Op
         let priced = target_named(name)?;
         (target.cost, target.about) = (priced.cost, priced.about);
     }
-    let Some((model, _)) = read_model(wanted.model, terminal)? else { return Ok(None) };
+    let Some((model, _)) = read_model(wanted.model, terminal)? else {
+        return Ok(None);
+    };
     let unit = Unit::of(&target);
-    let options = Options { target, mix: wanted.mix.map(str::to_owned), lossy: wanted.lossy };
+    let options = Options {
+        target,
+        mix: wanted.mix.map(str::to_owned),
+        lossy: wanted.lossy,
+    };
     let start = Instant::now();
     let design = with_notice("designing…", || design(&model, &options))?;
-    Ok(Some(Designed { model, design, unit, seconds: start.elapsed().as_secs_f64() }))
+    Ok(Some(Designed {
+        model,
+        design,
+        unit,
+        seconds: start.elapsed().as_secs_f64(),
+    }))
 }
 
 /// Reads a model and its text. None where it has errors, which are printed.
@@ -55,12 +66,19 @@ pub(crate) fn read_model(path: &Path, terminal: &mut Terminal) -> Result<Option<
     let files = ModelFiles::read(path)?;
     let text = files.text();
     let (model, diagnostics) = querent_compiler::parse(&path.display().to_string(), &text);
-    let errors: Vec<Diagnostic> = diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    let errors: Vec<Diagnostic> = diagnostics
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect();
     if let Some(model) = model {
         return Ok(Some((model, text)));
     }
     terminal.out.flush()?;
-    let style = if terminal.colour_err { Style::Colour } else { Style::Plain };
+    let style = if terminal.colour_err {
+        Style::Colour
+    } else {
+        Style::Plain
+    };
     print_findings(&files, &errors, style, &mut std::io::stderr())?;
     Ok(None)
 }
@@ -73,7 +91,10 @@ pub(crate) fn target_named(name: &str) -> Result<Target> {
     let names = target::NAMES;
     match nearest(name, names.iter().copied()) {
         Some(near) => bail!("there is no target `{name}`; did you mean `{near}`?"),
-        None => bail!("there is no target `{name}`; the targets are {}", names.join(", ")),
+        None => bail!(
+            "there is no target `{name}`; the targets are {}",
+            names.join(", ")
+        ),
     }
 }
 

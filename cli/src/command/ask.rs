@@ -8,13 +8,13 @@ use crate::terminal::Terminal;
 use crate::words::plan::{Teller, print_profile};
 use crate::words::{heading, number};
 use anyhow::{Context, Result};
+use clap::Args;
 use querent::operator::Actual;
 use querent::store::lmdb::{self, Lmdb};
 use querent::{Database, Params, Snapshot};
 use querent_compiler::design::Plan;
 use querent_compiler::model::{Expr, Page, Question};
 use querent_compiler::value::Value;
-use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -51,10 +51,17 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
-    let options = lmdb::Options { read_only: true, ..lmdb::Options::default() };
+    let options = lmdb::Options {
+        read_only: true,
+        ..lmdb::Options::default()
+    };
     let database = Database::open_with(&arguments.database, options)?;
     let snapshot = database.snapshot()?;
-    let asker = Asker { database: &database, snapshot: &snapshot, arguments };
+    let asker = Asker {
+        database: &database,
+        snapshot: &snapshot,
+        arguments,
+    };
     if arguments.stdin {
         for line in lines::stdin() {
             let line = line?;
@@ -63,7 +70,10 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
             asker.answer(params.into(), terminal).with_context(place)?;
         }
     } else {
-        let pairs = arguments.values.iter().map(|p| (p.key.clone(), p.value.clone()));
+        let pairs = arguments
+            .values
+            .iter()
+            .map(|p| (p.key.clone(), p.value.clone()));
         asker.answer(pairs.collect::<Vec<_>>().into(), terminal)?;
     }
     Ok(Outcome::Clean)
@@ -81,8 +91,14 @@ impl Asker<'_> {
         let asked = self.snapshot.ask(&self.arguments.question, params)?;
         let model = self.database.model();
         let plan = asked.plan();
-        let columns: Vec<Column<'_>> =
-            plan.output.iter().map(|o| Column { name: &o.name, ty: &o.ty }).collect();
+        let columns: Vec<Column<'_>> = plan
+            .output
+            .iter()
+            .map(|o| Column {
+                name: &o.name,
+                ty: &o.ty,
+            })
+            .collect();
         let mut answer = asked.rows()?;
         let mut ends: [Option<String>; 2] = [None, None];
         let mut count = 0;
@@ -118,7 +134,11 @@ impl Asker<'_> {
     }
 
     fn question(&self) -> Option<&Question> {
-        self.database.model().questions.iter().find(|q| q.name == self.arguments.question)
+        self.database
+            .model()
+            .questions
+            .iter()
+            .find(|q| q.name == self.arguments.question)
     }
 
     /// The parameter that leads to the next page, where there may be one.
@@ -134,20 +154,44 @@ impl Asker<'_> {
             Page::After(p) => (p, last.as_ref()?),
             Page::Before(p) => (p, first.as_ref()?),
         };
-        Some(format!("{}={cursor}", question.params.get(param.index())?.name))
+        Some(format!(
+            "{}={cursor}",
+            question.params.get(param.index())?.name
+        ))
     }
 
     /// Prints what each step did: below a table, else beside the rows.
-    fn profile(&self, plan: &Plan, profile: &[Actual], took: Duration, terminal: &mut Terminal) -> Result<()> {
+    fn profile(
+        &self,
+        plan: &Plan,
+        profile: &[Actual],
+        took: Duration,
+        terminal: &mut Terminal,
+    ) -> Result<()> {
         let design = &self.database.schema().design;
-        let params = self.question().map(|q| q.params.as_slice()).unwrap_or_default();
-        let teller = Teller { model: self.database.model(), design, params };
+        let params = self
+            .question()
+            .map(|q| q.params.as_slice())
+            .unwrap_or_default();
+        let teller = Teller {
+            model: self.database.model(),
+            design,
+            params,
+        };
         let lines = teller.lines(plan, profile);
         let table = self.arguments.format == RowFormat::Table;
-        let colour = if table { terminal.colour } else { terminal.colour_err };
+        let colour = if table {
+            terminal.colour
+        } else {
+            terminal.colour_err
+        };
         let mut text = Vec::new();
         let title = heading(colour, "Profile");
-        writeln!(text, "\n{title}: answered in {}", number::seconds(took.as_secs_f64()))?;
+        writeln!(
+            text,
+            "\n{title}: answered in {}",
+            number::seconds(took.as_secs_f64())
+        )?;
         print_profile(&lines, colour, &mut text)?;
         if table {
             terminal.out.write_all(&text)?;

@@ -6,11 +6,11 @@ use crate::lines;
 use crate::terminal::Terminal;
 use crate::words::{self, counted};
 use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use querent::{ChangeFailure, Database, Error, Params, Receipt};
 use querent_compiler::codec::to_json;
 use querent_compiler::model::{Model, Type};
 use querent_compiler::value::Value;
-use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -55,8 +55,11 @@ pub(crate) enum Format {
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
     let database = Database::open(&arguments.database)?;
     if !arguments.stdin {
-        let pairs: Vec<(String, String)> =
-            arguments.values.iter().map(|p| (p.key.clone(), p.value.clone())).collect();
+        let pairs: Vec<(String, String)> = arguments
+            .values
+            .iter()
+            .map(|p| (p.key.clone(), p.value.clone()))
+            .collect();
         return match apply(&database, &arguments.change, pairs.into())? {
             Ok(receipt) => {
                 print(&receipt, &database, arguments, terminal)?;
@@ -89,10 +92,18 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         }
     }
     if arguments.format == Format::Text {
-        write!(terminal.out, "{}, {refused} refused: ", counted(applied, "change"))?;
+        write!(
+            terminal.out,
+            "{}, {refused} refused: ",
+            counted(applied, "change")
+        )?;
         print(&total, &database, arguments, terminal)?;
     }
-    Ok(if refused > 0 { Outcome::Findings } else { Outcome::Clean })
+    Ok(if refused > 0 {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
 }
 
 /// Makes one change; a refusal is an answer, not a failure.
@@ -104,21 +115,34 @@ fn apply(database: &Database, change: &str, params: Params) -> Result<Result<Rec
     }
 }
 
-fn print(receipt: &Receipt, database: &Database, arguments: &Arguments, terminal: &mut Terminal) -> Result<()> {
+fn print(
+    receipt: &Receipt,
+    database: &Database,
+    arguments: &Arguments,
+    terminal: &mut Terminal,
+) -> Result<()> {
     match arguments.format {
         Format::Text => {
             words::change::print_receipt(receipt, terminal.colour, &mut terminal.out)?;
             for (name, value) in &receipt.assigned {
-                writeln!(terminal.out, "  assigned {name} = {}", assigned(database.model(), value))?;
+                writeln!(
+                    terminal.out,
+                    "  assigned {name} = {}",
+                    assigned(database.model(), value)
+                )?;
             }
         }
         Format::Json => {
             let written = receipt.written.iter().map(|(structure, (puts, deletes))| {
-                (structure.clone(), json!({ "put": puts, "deleted": deletes }))
+                (
+                    structure.clone(),
+                    json!({ "put": puts, "deleted": deletes }),
+                )
             });
-            let given = receipt.assigned.iter().map(|(name, value)| {
-                json!([name, assigned(database.model(), value)])
-            });
+            let given = receipt
+                .assigned
+                .iter()
+                .map(|(name, value)| json!([name, assigned(database.model(), value)]));
             let object = json!({
                 "inserted": receipt.inserted,
                 "updated": receipt.updated,

@@ -30,8 +30,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
-    let Some((_, text)) = read_model(&arguments.model, terminal)? else { return Ok(Outcome::Findings) };
-    let options = Options { mix: arguments.mix.clone(), ..Options::embedded() };
+    let Some((_, text)) = read_model(&arguments.model, terminal)? else {
+        return Ok(Outcome::Findings);
+    };
+    let options = Options {
+        mix: arguments.mix.clone(),
+        ..Options::embedded()
+    };
     let name = arguments.model.display().to_string();
     let database = with_notice("designing…", || {
         Database::create_with(&arguments.database, &name, &text, &options)

@@ -60,10 +60,16 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         cost_model: arguments.cost_model.as_deref(),
         lossy: arguments.lossy,
     };
-    let Some(designed) = designed(wanted, terminal)? else { return Ok(Outcome::Findings) };
+    let Some(designed) = designed(wanted, terminal)? else {
+        return Ok(Outcome::Findings);
+    };
     let out = &mut terminal.out;
     match arguments.format {
-        Format::Json => writeln!(out, "{:#}", designed.design.to_json(&designed.model, designed.seconds))?,
+        Format::Json => writeln!(
+            out,
+            "{:#}",
+            designed.design.to_json(&designed.model, designed.seconds)
+        )?,
         Format::Text => print_text(&designed, terminal.colour, out)?,
         Format::Md => print_md(&designed, out)?,
     }
@@ -88,17 +94,34 @@ pub(crate) fn rate(designed: &Designed, weight: f64) -> String {
 }
 
 fn rate_title(designed: &Designed) -> &'static str {
-    if designed.design.mix.is_some() { "weight" } else { "rate" }
+    if designed.design.mix.is_some() {
+        "weight"
+    } else {
+        "rate"
+    }
 }
 
 fn title(designed: &Designed) -> String {
-    let mix = designed.design.mix.as_ref().map(|m| format!(", mix {m}")).unwrap_or_default();
-    format!("{} for {}{mix}", designed.design.model, designed.design.target)
+    let mix = designed
+        .design
+        .mix
+        .as_ref()
+        .map(|m| format!(", mix {m}"))
+        .unwrap_or_default();
+    format!(
+        "{} for {}{mix}",
+        designed.design.model, designed.design.target
+    )
 }
 
 fn print_text(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Result<()> {
     let Designed { model, design, .. } = designed;
-    writeln!(out, "{}: {}", words::heading(colour, &title(designed)), structure::found(design, Some(designed.seconds)))?;
+    writeln!(
+        out,
+        "{}: {}",
+        words::heading(colour, &title(designed)),
+        structure::found(design, Some(designed.seconds))
+    )?;
     writeln!(out, "{}", total(designed))?;
     writeln!(out, "\n{}", words::heading(colour, "Structures"))?;
     for (s, note) in design.structures.iter().zip(&design.notes) {
@@ -109,7 +132,11 @@ fn print_text(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Re
 }
 
 /// Questions and changes with their prices.
-pub(crate) fn print_prices(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print_prices(
+    designed: &Designed,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if !designed.design.plans.is_empty() {
         writeln!(out, "\n{}", words::heading(colour, "Questions"))?;
         let mut grid = Grid::new(2, &[1, 2, 3]);
@@ -123,30 +150,71 @@ pub(crate) fn print_prices(designed: &Designed, colour: bool, out: &mut impl Wri
     if !designed.design.writes.is_empty() {
         writeln!(out, "\n{}", words::heading(colour, "Changes"))?;
         let mut grid = Grid::new(2, &[1, 2, 3, 4]);
-        grid.head(&["", rate_title(designed), "cost", "writes", "at most", "into"]);
+        grid.head(&[
+            "",
+            rate_title(designed),
+            "cost",
+            "writes",
+            "at most",
+            "into",
+        ]);
         for line in changes(designed) {
             let [c, rate, cost, rows, most, into] = line;
-            grid.line([name(c), plain(rate), plain(cost), plain(rows), plain(most), plain(into)]);
+            grid.line([
+                name(c),
+                plain(rate),
+                plain(cost),
+                plain(rows),
+                plain(most),
+                plain(into),
+            ]);
         }
         grid.print(colour, out)?;
     }
     Ok(())
 }
 
-pub(crate) fn print_warnings(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print_warnings(
+    designed: &Designed,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if designed.design.warnings.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{}", paint(colour, words::WARNING, "Warnings"))?;
-    designed.design.warnings.iter().try_for_each(|w| writeln!(out, "  {w}"))
+    designed
+        .design
+        .warnings
+        .iter()
+        .try_for_each(|w| writeln!(out, "  {w}"))
 }
 
 fn questions(designed: &Designed) -> Vec<[String; 5]> {
-    let Designed { model, design, unit, .. } = designed;
-    let lines = design.plans.iter().zip(&model.questions).map(|(p, question)| {
-        let teller = Teller { model, design, params: &question.params };
-        [p.name.clone(), rate(designed, p.weight), unit.show(p.cost), number::count(p.rows), teller.short(&p.plan)]
-    });
+    let Designed {
+        model,
+        design,
+        unit,
+        ..
+    } = designed;
+    let lines = design
+        .plans
+        .iter()
+        .zip(&model.questions)
+        .map(|(p, question)| {
+            let teller = Teller {
+                model,
+                design,
+                params: &question.params,
+            };
+            [
+                p.name.clone(),
+                rate(designed, p.weight),
+                unit.show(p.cost),
+                number::count(p.rows),
+                teller.short(&p.plan),
+            ]
+        });
     lines.collect()
 }
 
@@ -154,7 +222,11 @@ fn changes(designed: &Designed) -> Vec<[String; 6]> {
     let lines = designed.design.writes.iter().map(|w| {
         let (rows, most) = change::written(w);
         let mut into: Vec<&str> = Vec::new();
-        for step in w.steps.iter().filter(|s| matches!(s.op.as_str(), "put" | "delete")) {
+        for step in w
+            .steps
+            .iter()
+            .filter(|s| matches!(s.op.as_str(), "put" | "delete"))
+        {
             if !into.contains(&step.structure.as_str()) {
                 into.push(&step.structure);
             }
@@ -174,47 +246,97 @@ fn changes(designed: &Designed) -> Vec<[String; 6]> {
 fn print_md(designed: &Designed, out: &mut impl Write) -> io::Result<()> {
     let Designed { model, design, .. } = designed;
     writeln!(out, "# {}\n", title(designed))?;
-    writeln!(out, "{}; {}.\n", structure::found(design, None), total(designed))?;
+    writeln!(
+        out,
+        "{}; {}.\n",
+        structure::found(design, None),
+        total(designed)
+    )?;
     writeln!(out, "## Structures\n")?;
-    md_row(out, ["structure", "key", "columns", "serves", "home of", "techniques", "rows", "bytes"])?;
+    md_row(
+        out,
+        [
+            "structure",
+            "key",
+            "columns",
+            "serves",
+            "home of",
+            "techniques",
+            "rows",
+            "bytes",
+        ],
+    )?;
     md_row(out, ["---"; 8])?;
     for (s, note) in design.structures.iter().zip(&design.notes) {
-        md_row(out, [
-            format!("`{}`", s.name),
-            code(&structure::key(model, s)),
-            code(&structure::columns(model, s).join(", ")),
-            note.serves.join(", "),
-            structure::homes(note),
-            note.techniques.join(", "),
-            number::count(note.sizes.rows),
-            number::bytes(note.sizes.bytes),
-        ])?;
+        md_row(
+            out,
+            [
+                format!("`{}`", s.name),
+                code(&structure::key(model, s)),
+                code(&structure::columns(model, s).join(", ")),
+                note.serves.join(", "),
+                structure::homes(note),
+                note.techniques.join(", "),
+                number::count(note.sizes.rows),
+                number::bytes(note.sizes.bytes),
+            ],
+        )?;
     }
     if !design.plans.is_empty() {
         writeln!(out, "\n## Questions\n")?;
-        md_row(out, ["question", rate_title(designed), "cost", "rows", "plan"])?;
+        md_row(
+            out,
+            ["question", rate_title(designed), "cost", "rows", "plan"],
+        )?;
         md_row(out, ["---", "---:", "---:", "---:", "---"])?;
-        questions(designed).into_iter().try_for_each(|line| md_row(out, line))?;
+        questions(designed)
+            .into_iter()
+            .try_for_each(|line| md_row(out, line))?;
     }
     if !design.writes.is_empty() {
         writeln!(out, "\n## Changes\n")?;
-        md_row(out, ["change", rate_title(designed), "cost", "rows written", "at most", "into"])?;
+        md_row(
+            out,
+            [
+                "change",
+                rate_title(designed),
+                "cost",
+                "rows written",
+                "at most",
+                "into",
+            ],
+        )?;
         md_row(out, ["---", "---:", "---:", "---:", "---:", "---"])?;
-        changes(designed).into_iter().try_for_each(|line| md_row(out, line))?;
+        changes(designed)
+            .into_iter()
+            .try_for_each(|line| md_row(out, line))?;
     }
     if !design.warnings.is_empty() {
         writeln!(out, "\n## Warnings\n")?;
-        design.warnings.iter().try_for_each(|w| writeln!(out, "- {w}"))?;
+        design
+            .warnings
+            .iter()
+            .try_for_each(|w| writeln!(out, "- {w}"))?;
     }
     Ok(())
 }
 
 fn code(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("`{text}`") }
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("`{text}`")
+    }
 }
 
 /// A line of a Markdown table; a bar inside a cell would divide it.
-fn md_row(out: &mut impl Write, cells: impl IntoIterator<Item = impl AsRef<str>>) -> io::Result<()> {
-    let cells: Vec<String> = cells.into_iter().map(|c| c.as_ref().replace('|', "\\|")).collect();
+fn md_row(
+    out: &mut impl Write,
+    cells: impl IntoIterator<Item = impl AsRef<str>>,
+) -> io::Result<()> {
+    let cells: Vec<String> = cells
+        .into_iter()
+        .map(|c| c.as_ref().replace('|', "\\|"))
+        .collect();
     writeln!(out, "| {} |", cells.join(" | "))
 }

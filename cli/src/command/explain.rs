@@ -1,17 +1,17 @@
 //! `querent explain`
 
-use crate::Outcome;
 use super::design::{print_prices, print_warnings, rate, total};
+use crate::Outcome;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, change, structure, technique};
 use anyhow::{Result, bail};
+use clap::Args;
 use querent_compiler::design::Design;
 use querent_compiler::diagnostic::nearest;
 use querent_compiler::model::Model;
-use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -51,7 +51,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         cost_model: arguments.cost_model.as_deref(),
         lossy: false,
     };
-    let Some(designed) = designed(wanted, terminal)? else { return Ok(Outcome::Findings) };
+    let Some(designed) = designed(wanted, terminal)? else {
+        return Ok(Outcome::Findings);
+    };
     let (colour, out) = (terminal.colour, &mut terminal.out);
     let Some(wanted) = &arguments.name else {
         overview(&designed, colour, out)?;
@@ -82,11 +84,19 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         return Ok(Outcome::Clean);
     }
     let names = || {
-        let statements = design.plans.iter().map(|p| &p.name).chain(design.writes.iter().map(|w| &w.name));
-        statements.chain(design.structures.iter().map(|s| &s.name)).map(String::as_str)
+        let statements = design
+            .plans
+            .iter()
+            .map(|p| &p.name)
+            .chain(design.writes.iter().map(|w| &w.name));
+        statements
+            .chain(design.structures.iter().map(|s| &s.name))
+            .map(String::as_str)
     };
     match nearest(wanted, names()) {
-        Some(near) => bail!("there is no question, change or structure `{wanted}`; did you mean `{near}`?"),
+        Some(near) => {
+            bail!("there is no question, change or structure `{wanted}`; did you mean `{near}`?")
+        }
         None => bail!(
             "there is no question, change or structure `{wanted}`; there are {}",
             names().collect::<Vec<_>>().join(", ")
@@ -125,7 +135,12 @@ fn overview(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Resu
 }
 
 /// One line for each structure: its key and what it is for.
-pub(crate) fn print_structures(model: &Model, design: &Design, colour: bool, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print_structures(
+    model: &Model,
+    design: &Design,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut grid = Grid::new(2, &[]);
     for (s, note) in design.structures.iter().zip(&design.notes) {
         let why = match (note.serves.is_empty(), note.home_of.is_empty()) {
@@ -134,14 +149,28 @@ pub(crate) fn print_structures(model: &Model, design: &Design, colour: bool, out
             (true, false) => "as a home of facts".to_owned(),
             (true, true) => "for the checks and the maintenance of changes".to_owned(),
         };
-        grid.line([name(s.name.clone()), plain(structure::key(model, s)), faint(why)]);
+        grid.line([
+            name(s.name.clone()),
+            plain(structure::key(model, s)),
+            faint(why),
+        ]);
     }
     grid.print(colour, out)
 }
 
 /// A question: what it costs, its plan and the structures that it reads.
-pub(crate) fn question(designed: &Designed, at: usize, colour: bool, out: &mut impl Write) -> io::Result<()> {
-    let Designed { model, design, unit, .. } = designed;
+pub(crate) fn question(
+    designed: &Designed,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Designed {
+        model,
+        design,
+        unit,
+        ..
+    } = designed;
     let (Some(priced), Some(question)) = (design.plans.get(at), model.questions.get(at)) else {
         return Ok(());
     };
@@ -155,9 +184,17 @@ pub(crate) fn question(designed: &Designed, at: usize, colour: bool, out: &mut i
     )?;
     writeln!(out, "  answers {}", columns.join(", "))?;
     writeln!(out, "\n{}", words::heading(colour, "Plan"))?;
-    let teller = Teller { model, design, params: &question.params };
+    let teller = Teller {
+        model,
+        design,
+        params: &question.params,
+    };
     plan::print_estimates(&teller.lines(&priced.plan, &[]), *unit, colour, out)?;
-    let read = design.notes.iter().zip(&design.structures).filter(|(n, _)| n.serves.contains(&priced.name));
+    let read = design
+        .notes
+        .iter()
+        .zip(&design.structures)
+        .filter(|(n, _)| n.serves.contains(&priced.name));
     let read: Vec<_> = read.collect();
     if !read.is_empty() {
         writeln!(out, "\n{}", words::heading(colour, "Structures"))?;
@@ -168,8 +205,18 @@ pub(crate) fn question(designed: &Designed, at: usize, colour: bool, out: &mut i
     Ok(())
 }
 
-fn print_change(designed: &Designed, at: usize, colour: bool, out: &mut impl Write) -> io::Result<()> {
-    let Designed { model, design, unit, .. } = designed;
+fn print_change(
+    designed: &Designed,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Designed {
+        model,
+        design,
+        unit,
+        ..
+    } = designed;
     let (Some(plan), Some(change)) = (design.writes.get(at), model.changes.get(at)) else {
         return Ok(());
     };

@@ -6,11 +6,11 @@ use crate::lines::{self, Line};
 use crate::terminal::Terminal;
 use crate::words::{change, counted};
 use anyhow::{Result, bail};
+use clap::Args;
 use querent::{Database, Error, Receipt};
 use querent_compiler::codec::{RecordLayout, entity_row_from_json};
 use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
-use clap::Args;
 use std::path::PathBuf;
 
 /// Insert instances or links, or replace what is there
@@ -91,7 +91,9 @@ fn put_lines(
     let mut lines = lines::stdin();
     loop {
         let batch = lines.by_ref().take(BATCH).collect::<Result<Vec<Line>>>()?;
-        let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(Outcome::Clean) };
+        let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
+            return Ok(Outcome::Clean);
+        };
         let place = if first.number == last.number {
             format!("line {}", first.number)
         } else {
@@ -138,7 +140,10 @@ fn read_batch(
     if rejected > SHOWN {
         terminal.remark(&format!("and {} more", counted(rejected - SHOWN, "line")))?;
     }
-    terminal.remark(&format!("{} rejected; nothing of {place} and what follows was put", counted(rejected, "line")))?;
+    terminal.remark(&format!(
+        "{} rejected; nothing of {place} and what follows was put",
+        counted(rejected, "line")
+    ))?;
     Ok(None)
 }
 

@@ -1,8 +1,8 @@
 //! Changes in words: what they check, read and write, and what they did.
 
+use super::counted;
 use super::grid::{Grid, name, plain};
 use super::number::{self, Unit};
-use super::counted;
 use querent::Receipt;
 use querent_compiler::design::{WritePlan, WriteStep};
 use querent_compiler::model::{Change, EntityId, Field, Model, Statement};
@@ -20,8 +20,15 @@ fn list(model: &Model, statements: &[Statement]) -> String {
             format!("{verb} {}", model.entity(*entity).name)
         }
         Statement::Update { entity, set, .. } => {
-            let fields: Vec<&str> = set.iter().map(|(slot, _)| field(model, *entity, *slot)).collect();
-            format!("update {} ({})", model.entity(*entity).name, fields.join(", "))
+            let fields: Vec<&str> = set
+                .iter()
+                .map(|(slot, _)| field(model, *entity, *slot))
+                .collect();
+            format!(
+                "update {} ({})",
+                model.entity(*entity).name,
+                fields.join(", ")
+            )
         }
         Statement::Delete { entity, .. } => format!("delete {}", model.entity(*entity).name),
         Statement::ForEach { body, .. } => format!("for each element: {}", list(model, body)),
@@ -76,28 +83,59 @@ pub(crate) fn print_plan(
         } else {
             (String::new(), String::new())
         };
-        let what = if is_write(step) { name(step.structure.clone()) } else { plain(purpose(model, step)) };
-        grid.line([plain(step.op.clone()), plain(rows), plain(most), plain(unit.show(step.cost)), what]);
+        let what = if is_write(step) {
+            name(step.structure.clone())
+        } else {
+            plain(purpose(model, step))
+        };
+        grid.line([
+            plain(step.op.clone()),
+            plain(rows),
+            plain(most),
+            plain(unit.show(step.cost)),
+            what,
+        ]);
     }
     grid.print(colour, out)?;
     let (rows, most) = written(plan);
-    writeln!(out, "  in all {} rows written, {} at most", number::count(rows), number::count(most))
+    writeln!(
+        out,
+        "  in all {} rows written, {} at most",
+        number::count(rows),
+        number::count(most)
+    )
 }
 
 /// `1 inserted, 2 updated`.
 pub(crate) fn instances(receipt: &Receipt) -> String {
-    let counts = [(receipt.inserted, "inserted"), (receipt.updated, "updated"), (receipt.deleted, "deleted")];
+    let counts = [
+        (receipt.inserted, "inserted"),
+        (receipt.updated, "updated"),
+        (receipt.deleted, "deleted"),
+    ];
     let shown: Vec<String> = counts
         .iter()
         .filter(|(n, _)| *n > 0)
         .map(|(n, word)| format!("{} {word}", number::count(*n as f64)))
         .collect();
-    if shown.is_empty() { "nothing to change".into() } else { shown.join(", ") }
+    if shown.is_empty() {
+        "nothing to change".into()
+    } else {
+        shown.join(", ")
+    }
 }
 
 /// Prints what a change did.
-pub(crate) fn print_receipt(receipt: &Receipt, colour: bool, out: &mut impl Write) -> io::Result<()> {
-    let rows: usize = receipt.written.values().map(|(puts, deletes)| puts + deletes).sum();
+pub(crate) fn print_receipt(
+    receipt: &Receipt,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let rows: usize = receipt
+        .written
+        .values()
+        .map(|(puts, deletes)| puts + deletes)
+        .sum();
     writeln!(
         out,
         "{}; {} written, {}",

@@ -16,7 +16,11 @@ pub(crate) struct Grid {
 
 impl Grid {
     pub(crate) fn new(indent: usize, right: &'static [usize]) -> Self {
-        Grid { indent, right, lines: Vec::new() }
+        Grid {
+            indent,
+            right,
+            lines: Vec::new(),
+        }
     }
 
     /// The names of the columns.

@@ -84,9 +84,13 @@ mod tests {
 
     #[test]
     fn three_digits_and_a_letter() {
-        let counts = [0.0, 0.004, 0.2, 1.0, 50.0, 999.0, 999.9, 12_345.0, 4e6, 2.5e13];
+        let counts = [
+            0.0, 0.004, 0.2, 1.0, 50.0, 999.0, 999.9, 12_345.0, 4e6, 2.5e13,
+        ];
         let shown: Vec<String> = counts.into_iter().map(count).collect();
-        let expected = ["0", "<0.01", "0.2", "1", "50", "999", "1k", "12.3k", "4M", "25T"];
+        let expected = [
+            "0", "<0.01", "0.2", "1", "50", "999", "1k", "12.3k", "4M", "25T",
+        ];
         assert_eq!(shown, expected);
         assert_eq!(bytes(17.4), "17 B");
         assert_eq!(bytes(4.5e6), "4.5 MB");

@@ -5,7 +5,9 @@ use super::number::{self, Unit};
 use querent::operator::{Actual, steps};
 use querent_compiler::design::display::{Printer, direction, key_part};
 use querent_compiler::design::{Design, Estimate, Get, Op, Plan, Sub, Term, Test};
-use querent_compiler::model::{AggregateFn, Binary, Compare, Direction, Function, Model, Page, Param};
+use querent_compiler::model::{
+    AggregateFn, Binary, Compare, Direction, Function, Model, Page, Param,
+};
 use querent_compiler::value::Value;
 use std::io::{self, Write};
 
@@ -37,9 +39,15 @@ impl Teller<'_> {
     /// The steps of a plan, with what each did where that is known.
     pub(crate) fn lines(&self, plan: &Plan, profile: &[Actual]) -> Vec<Line> {
         // A step is found again by its address: the profile has the order of `steps`.
-        let addresses = steps(plan).into_iter().map(|step| std::ptr::from_ref(step.op));
+        let addresses = steps(plan)
+            .into_iter()
+            .map(|step| std::ptr::from_ref(step.op));
         let actuals: Vec<(*const Op, Actual)> = addresses.zip(profile.iter().copied()).collect();
-        let mut walk = Walk { teller: self, actuals, lines: Vec::new() };
+        let mut walk = Walk {
+            teller: self,
+            actuals,
+            lines: Vec::new(),
+        };
         walk.plan(plan, &Frames::new(), 0);
         walk.lines
     }
@@ -49,24 +57,34 @@ impl Teller<'_> {
         let lines = self.lines(plan, &[]);
         let verbs = lines.iter().map(|line| {
             let mut words = line.text.split(' ');
-            let verb = words.next().unwrap_or_default();
-            match (verb, words.next()) {
-                ("get" | "follow" | "merge" | "scan", Some(structure)) => format!("{verb} {structure}"),
-                ("limit", Some(n)) => format!("limit {n}"),
-                _ => verb.trim_end_matches(':').to_owned(),
+            let verb = words
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches([',', ':']);
+            let object = words.next().map(|w| w.trim_end_matches([',', ':']));
+            match (verb, object) {
+                ("get" | "follow" | "merge" | "scan", Some(structure)) => {
+                    format!("{verb} {structure}")
+                }
+                ("limit" | "nest", Some(n)) => format!("{verb} {n}"),
+                _ => verb.to_owned(),
             }
         });
         verbs.collect::<Vec<_>>().join(", ")
     }
 
     fn frame(&self, get: &Get) -> Vec<String> {
-        let Some(s) = self.design.structures.get(usize::from(get.structure)) else { return vec![] };
+        let Some(s) = self.design.structures.get(usize::from(get.structure)) else {
+            return vec![];
+        };
         let printer = Printer::of_structure(self.model, s);
         s.values().map(|e| printer.expr(e)).collect()
     }
 
     fn get(&self, verb: &str, get: &Get, frames: &Frames) -> String {
-        let Some(s) = self.design.structures.get(usize::from(get.structure)) else { return verb.into() };
+        let Some(s) = self.design.structures.get(usize::from(get.structure)) else {
+            return verb.into();
+        };
         let printer = Printer::of_structure(self.model, s);
         let parts: Vec<String> = s.key().map(|e| key_part(&printer, e)).collect();
         let mut tests: Vec<String> = parts
@@ -110,7 +128,10 @@ impl Teller<'_> {
     }
 
     fn param(&self, at: usize) -> String {
-        let name = self.params.get(at).map_or_else(|| at.to_string(), |p| p.name.clone());
+        let name = self
+            .params
+            .get(at)
+            .map_or_else(|| at.to_string(), |p| p.name.clone());
         format!("${name}")
     }
 
@@ -141,9 +162,15 @@ impl Teller<'_> {
                 format!("{} {sign} {}", self.term(a, frames), self.term(b, frames))
             }
             // Made by plans to read what a structure keeps: no function to a reader.
-            Term::Call(Function::SumOf | Function::AvgOf | Function::OrZero, terms) => self.terms(terms, frames),
+            Term::Call(Function::SumOf | Function::AvgOf | Function::OrZero, terms) => {
+                self.terms(terms, frames)
+            }
             Term::Call(f, terms) => {
-                format!("{}({})", format!("{f:?}").to_lowercase(), self.terms(terms, frames))
+                format!(
+                    "{}({})",
+                    format!("{f:?}").to_lowercase(),
+                    self.terms(terms, frames)
+                )
             }
             Term::At(map, key) => format!("{}[{}]", self.term(map, frames), self.term(key, frames)),
             Term::Shape(_, terms) => format!("{{ {} }}", self.terms(terms, frames)),
@@ -152,7 +179,9 @@ impl Teller<'_> {
     }
 
     fn ordered(&self, by: &[(Term, Direction)], frames: &Frames) -> String {
-        let shown = by.iter().map(|(t, d)| format!("{} {}", self.term(t, frames), direction(*d)));
+        let shown = by
+            .iter()
+            .map(|(t, d)| format!("{} {}", self.term(t, frames), direction(*d)));
         shown.collect::<Vec<_>>().join(", ")
     }
 
@@ -176,7 +205,11 @@ impl Teller<'_> {
                 };
                 format!("{} {sign} {}", self.term(a, frames), self.term(b, frames))
             }
-            Test::In(a, terms) => format!("{} in ({})", self.term(a, frames), self.terms(terms, frames)),
+            Test::In(a, terms) => format!(
+                "{} in ({})",
+                self.term(a, frames),
+                self.terms(terms, frames)
+            ),
             Test::InList(a, b) => format!("{} in {}", self.term(a, frames), self.term(b, frames)),
             Test::IsNull(a) => format!("{} is null", self.term(a, frames)),
             Test::Exists(_) => "one exists (below)".into(),
@@ -222,8 +255,17 @@ impl Walk<'_> {
 
     fn say(&mut self, op: &Op, depth: usize, text: String, estimate: Option<&Estimate>) {
         let address = std::ptr::from_ref(op);
-        let actual = self.actuals.iter().find(|(a, _)| *a == address).map(|(_, actual)| *actual);
-        self.lines.push(Line { depth, text, estimate: estimate.copied(), actual });
+        let actual = self
+            .actuals
+            .iter()
+            .find(|(a, _)| *a == address)
+            .map(|(_, actual)| *actual);
+        self.lines.push(Line {
+            depth,
+            text,
+            estimate: estimate.copied(),
+            actual,
+        });
     }
 
     /// Tells an operator behind its input, and gives the frames of what leaves it.
@@ -231,7 +273,12 @@ impl Walk<'_> {
         let teller = self.teller;
         match op {
             Op::Input => outer.clone(),
-            Op::Get { input, get, estimate, .. } => {
+            Op::Get {
+                input,
+                get,
+                estimate,
+                ..
+            } => {
                 let mut frames = self.op(input, outer, depth);
                 let everything = get.eq.is_empty() && get.lower.is_none() && get.upper.is_none();
                 let verb = match (&**input, everything) {
@@ -243,11 +290,22 @@ impl Walk<'_> {
                 frames.push(teller.frame(get));
                 frames
             }
-            Op::Merge { input, list, get, estimate, .. } => {
+            Op::Merge {
+                input,
+                list,
+                get,
+                estimate,
+                ..
+            } => {
                 let mut frames = self.op(input, outer, depth);
                 let text = teller.get("merge", get, &frames);
                 let list = teller.terms(list, &frames);
-                self.say(op, depth, format!("{text}, for each of {list}"), Some(estimate));
+                self.say(
+                    op,
+                    depth,
+                    format!("{text}, for each of {list}"),
+                    Some(estimate),
+                );
                 frames.push(teller.frame(get));
                 frames
             }
@@ -255,13 +313,26 @@ impl Walk<'_> {
                 let mut frames = self.op(input, outer, depth);
                 let of = teller.term(of, &frames);
                 self.say(op, depth, format!("elements of {of}"), None);
-                frames.push(vec![format!("element of {of}"), "position".into(), "key".into()]);
+                frames.push(vec![
+                    format!("element of {of}"),
+                    "position".into(),
+                    "key".into(),
+                ]);
                 frames
             }
-            Op::Filter { input, tests, estimate } => {
+            Op::Filter {
+                input,
+                tests,
+                estimate,
+            } => {
                 let frames = self.op(input, outer, depth);
                 let shown: Vec<String> = tests.iter().map(|t| teller.test(t, &frames)).collect();
-                self.say(op, depth, format!("filter {}", shown.join(" and ")), Some(estimate));
+                self.say(
+                    op,
+                    depth,
+                    format!("filter {}", shown.join(" and ")),
+                    Some(estimate),
+                );
                 for test in tests {
                     self.test_subs(test, &frames, depth);
                 }
@@ -269,12 +340,26 @@ impl Walk<'_> {
             }
             Op::Distinct { input, by } => {
                 let frames = self.op(input, outer, depth);
-                self.say(op, depth, format!("distinct {}", teller.terms(by, &frames)), None);
+                self.say(
+                    op,
+                    depth,
+                    format!("distinct {}", teller.terms(by, &frames)),
+                    None,
+                );
                 frames
             }
-            Op::Sort { input, by, estimate } => {
+            Op::Sort {
+                input,
+                by,
+                estimate,
+            } => {
                 let frames = self.op(input, outer, depth);
-                self.say(op, depth, format!("sort by {}", teller.ordered(by, &frames)), Some(estimate));
+                self.say(
+                    op,
+                    depth,
+                    format!("sort by {}", teller.ordered(by, &frames)),
+                    Some(estimate),
+                );
                 for (term, _) in by {
                     self.subs(term, &frames, depth, None);
                 }
@@ -287,15 +372,30 @@ impl Walk<'_> {
             }
             Op::Limit { input, count, .. } => {
                 let frames = self.op(input, outer, depth);
-                self.say(op, depth, format!("limit {}", teller.term(count, &frames)), None);
+                self.say(
+                    op,
+                    depth,
+                    format!("limit {}", teller.term(count, &frames)),
+                    None,
+                );
                 frames
             }
-            Op::Aggregate { input, group, aggregates, estimate, .. } => {
+            Op::Aggregate {
+                input,
+                group,
+                aggregates,
+                estimate,
+                ..
+            } => {
                 let frames = self.op(input, outer, depth);
-                let mut names: Vec<String> = group.iter().map(|t| teller.term(t, &frames)).collect();
+                let mut names: Vec<String> =
+                    group.iter().map(|t| teller.term(t, &frames)).collect();
                 let by = names.join(", ");
                 let computed = aggregates.iter().map(|a| {
-                    let arg = a.arg.as_ref().map_or_else(|| "*".into(), |t| teller.term(t, &frames));
+                    let arg = a
+                        .arg
+                        .as_ref()
+                        .map_or_else(|| "*".into(), |t| teller.term(t, &frames));
                     let distinct = if a.distinct { "distinct " } else { "" };
                     format!("{}({distinct}{arg})", aggregate_name(a.function))
                 });
@@ -321,7 +421,12 @@ impl Walk<'_> {
                 };
                 let what = name.map(|n| format!(" {n}")).unwrap_or_default();
                 let text = format!("{verb}{what}, for each row:");
-                self.lines.push(Line { depth, text, estimate: None, actual: None });
+                self.lines.push(Line {
+                    depth,
+                    text,
+                    estimate: None,
+                    actual: None,
+                });
                 self.plan(plan, frames, depth + 1);
             }
             Term::Shape(first, terms) => {
@@ -356,7 +461,12 @@ impl Walk<'_> {
             Test::IsNull(a) => self.subs(a, frames, depth, None),
             Test::Exists(op) => {
                 let text = "exists:".into();
-                self.lines.push(Line { depth, text, estimate: None, actual: None });
+                self.lines.push(Line {
+                    depth,
+                    text,
+                    estimate: None,
+                    actual: None,
+                });
                 self.op(op, frames, depth + 1);
             }
         }
@@ -364,13 +474,31 @@ impl Walk<'_> {
 }
 
 /// Prints steps with what they were priced at.
-pub(crate) fn print_estimates(lines: &[Line], unit: Unit, colour: bool, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print_estimates(
+    lines: &[Line],
+    unit: Unit,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut grid = Grid::new(2, &[0, 1, 2, 3]);
     grid.head(&["rows", "reads", "gets", "cost", "step"]);
     for line in lines {
-        let figure = |f: fn(&Estimate) -> f64| plain(line.estimate.as_ref().map(|e| number::count(f(e))).unwrap_or_default());
+        let figure = |f: fn(&Estimate) -> f64| {
+            plain(
+                line.estimate
+                    .as_ref()
+                    .map(|e| number::count(f(e)))
+                    .unwrap_or_default(),
+            )
+        };
         let cost = line.estimate.map(|e| unit.show(e.cost)).unwrap_or_default();
-        grid.line([figure(|e| e.rows), figure(|e| e.reads), figure(|e| e.gets), plain(cost), step(line)]);
+        grid.line([
+            figure(|e| e.rows),
+            figure(|e| e.reads),
+            figure(|e| e.gets),
+            plain(cost),
+            step(line),
+        ]);
     }
     grid.print(colour, out)
 }
@@ -378,10 +506,26 @@ pub(crate) fn print_estimates(lines: &[Line], unit: Unit, colour: bool, out: &mu
 /// Prints steps with what was expected of them, and what they did.
 pub(crate) fn print_profile(lines: &[Line], colour: bool, out: &mut impl Write) -> io::Result<()> {
     let mut grid = Grid::new(2, &[0, 1, 2, 3, 4, 5]);
-    grid.head(&["rows", "expected", "reads", "expected", "gets", "expected", "step"]);
+    grid.head(&[
+        "rows", "expected", "reads", "expected", "gets", "expected", "step",
+    ]);
     for line in lines {
-        let did = |f: fn(&Actual) -> u64| plain(line.actual.as_ref().map(|a| number::count(f(a) as f64)).unwrap_or_default());
-        let expected = |f: fn(&Estimate) -> f64| faint(line.estimate.as_ref().map(|e| number::count(f(e))).unwrap_or_default());
+        let did = |f: fn(&Actual) -> u64| {
+            plain(
+                line.actual
+                    .as_ref()
+                    .map(|a| number::count(f(a) as f64))
+                    .unwrap_or_default(),
+            )
+        };
+        let expected = |f: fn(&Estimate) -> f64| {
+            faint(
+                line.estimate
+                    .as_ref()
+                    .map(|e| number::count(f(e)))
+                    .unwrap_or_default(),
+            )
+        };
         grid.line([
             did(|a| a.rows),
             expected(|e| e.rows),

@@ -56,7 +56,9 @@ pub(crate) fn homes(note: &Note) -> String {
             None => entities.push((entity, vec![field])),
         }
     }
-    let shown = entities.iter().map(|(e, fields)| format!("{e} ({})", fields.join(", ")));
+    let shown = entities
+        .iter()
+        .map(|(e, fields)| format!("{e} ({})", fields.join(", ")));
     shown.collect::<Vec<_>>().join(", ")
 }
 
@@ -68,8 +70,17 @@ pub(crate) fn brief(
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let size = format!("{} rows, {}", number::count(note.sizes.rows), number::bytes(note.sizes.bytes));
-    writeln!(out, "  {}  {}", paint(colour, super::NAME, &s.name), paint(colour, super::FAINT, &size))?;
+    let size = format!(
+        "{} rows, {}",
+        number::count(note.sizes.rows),
+        number::bytes(note.sizes.bytes)
+    );
+    writeln!(
+        out,
+        "  {}  {}",
+        paint(colour, super::NAME, &s.name),
+        paint(colour, super::FAINT, &size)
+    )?;
     let mut grid = Grid::new(4, &[]);
     let mut say = |what: &str, text: String| {
         if !text.is_empty() {
@@ -114,22 +125,55 @@ pub(crate) fn full(
     say("columns", columns(model, s).join(", "));
     say("where", conditions(model, s).join(" and "));
     let homes = homes(note);
-    say("home of", if homes.is_empty() { "nothing: every fact in it is a copy".into() } else { homes });
-    say("read by", if note.serves.is_empty() { "the checks and the maintenance of changes only".into() } else { note.serves.join(", ") });
-    let writers = design.writes.iter().filter(|w| w.steps.iter().any(|step| {
-        step.structure == s.name && matches!(step.op.as_str(), "put" | "delete")
-    }));
+    say(
+        "home of",
+        if homes.is_empty() {
+            "nothing: every fact in it is a copy".into()
+        } else {
+            homes
+        },
+    );
+    say(
+        "read by",
+        if note.serves.is_empty() {
+            "the checks and the maintenance of changes only".into()
+        } else {
+            note.serves.join(", ")
+        },
+    );
+    let writers = design.writes.iter().filter(|w| {
+        w.steps
+            .iter()
+            .any(|step| step.structure == s.name && matches!(step.op.as_str(), "put" | "delete"))
+    });
     let writers: Vec<&str> = writers.map(|w| w.name.as_str()).collect();
-    say("written by", if writers.is_empty() { "no change of the model".into() } else { writers.join(", ") });
+    say(
+        "written by",
+        if writers.is_empty() {
+            "no change of the model".into()
+        } else {
+            writers.join(", ")
+        },
+    );
     let sizes = &note.sizes;
-    say("size", format!("{} rows, {}", number::count(sizes.rows), number::bytes(sizes.bytes)));
-    say("at most", format!(
-        "{} rows and {} in a partition, {} in a row, {} in a key",
-        number::count(sizes.partition_rows_max),
-        number::bytes(sizes.partition_bytes_max),
-        number::bytes(sizes.row_bytes_max),
-        number::bytes(sizes.key_bytes_max),
-    ));
+    say(
+        "size",
+        format!(
+            "{} rows, {}",
+            number::count(sizes.rows),
+            number::bytes(sizes.bytes)
+        ),
+    );
+    say(
+        "at most",
+        format!(
+            "{} rows and {} in a partition, {} in a row, {} in a key",
+            number::count(sizes.partition_rows_max),
+            number::bytes(sizes.partition_bytes_max),
+            number::bytes(sizes.row_bytes_max),
+            number::bytes(sizes.key_bytes_max),
+        ),
+    );
     grid.print(colour, out)?;
     if !note.techniques.is_empty() {
         writeln!(out, "\n{}", super::heading(colour, "Techniques"))?;
@@ -147,9 +191,14 @@ pub(crate) fn found(design: &Design, seconds: Option<f64>) -> String {
     let proof = if design.search.optimal {
         "proven to be the cheapest".to_owned()
     } else {
-        format!("at most {:.1} % from the cheapest", design.search.gap * 100.0)
+        format!(
+            "at most {:.1} % from the cheapest",
+            design.search.gap * 100.0
+        )
     };
-    let time = seconds.map(|s| format!(" in {}", number::seconds(s))).unwrap_or_default();
+    let time = seconds
+        .map(|s| format!(", found in {}", number::seconds(s)))
+        .unwrap_or_default();
     format!(
         "{} out of {} candidates, {proof}{time}",
         counted(design.structures.len(), "structure"),

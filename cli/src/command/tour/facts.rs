@@ -6,7 +6,16 @@ const USERS: usize = 200;
 const POSTS: usize = 2000;
 const COMMENTS: usize = 8000;
 const CATEGORIES: [&str; 10] = [
-    "rust", "databases", "science", "music", "cooking", "history", "games", "cinema", "garden", "news",
+    "rust",
+    "databases",
+    "science",
+    "music",
+    "cooking",
+    "history",
+    "games",
+    "cinema",
+    "garden",
+    "news",
 ];
 /// 2026-01-01T00:00:00Z, in milliseconds.
 const START: u64 = 1_767_225_600_000;
@@ -32,12 +41,11 @@ impl Facts {
                 (timeuuid(time, at as u64), time)
             })
             .collect();
-        let posted = posts.iter().map(|(id, time)| {
-            let title = title(&mut random);
+        let posted = posts.iter().enumerate().map(|(at, (id, time))| {
             json!({
                 "id": id,
-                "title": title,
-                "url": format!("https://example.org/{}", title.to_lowercase().replace(' ', "-")),
+                "title": title(&mut random),
+                "url": format!("https://example.org/{at}"),
                 "posted_at": time,
                 "author": random.skewed(USERS),
                 "category": pick(&CATEGORIES, random.skewed(CATEGORIES.len())),
@@ -57,9 +65,16 @@ impl Facts {
         });
         let comments = said.collect();
         Facts {
-            users: names.iter().enumerate().map(|(id, name)| json!({ "id": id, "name": name })).collect(),
+            users: names
+                .iter()
+                .enumerate()
+                .map(|(id, name)| json!({ "id": id, "name": name }))
+                .collect(),
             names,
-            categories: CATEGORIES.iter().map(|name| json!({ "name": name })).collect(),
+            categories: CATEGORIES
+                .iter()
+                .map(|name| json!({ "name": name }))
+                .collect(),
             posts: posted,
             comments,
         }
@@ -106,7 +121,9 @@ impl Random {
 }
 
 fn pick<'a>(list: &[&'a str], at: usize) -> &'a str {
-    list.get(at % list.len().max(1)).copied().unwrap_or_default()
+    list.get(at % list.len().max(1))
+        .copied()
+        .unwrap_or_default()
 }
 
 fn word<'a>(list: &[&'a str], random: &mut Random) -> &'a str {
@@ -114,25 +131,76 @@ fn word<'a>(list: &[&'a str], random: &mut Random) -> &'a str {
 }
 
 fn name(id: usize, random: &mut Random) -> String {
-    let first = ["anna", "bela", "chloe", "dario", "emil", "fatima", "greta", "hugo", "ines", "jonas"];
-    let second = ["fox", "moss", "river", "stone", "finch", "ash", "pine", "lark", "fern", "wolf"];
+    let first = [
+        "anna", "bela", "chloe", "dario", "emil", "fatima", "greta", "hugo", "ines", "jonas",
+    ];
+    let second = [
+        "fox", "moss", "river", "stone", "finch", "ash", "pine", "lark", "fern", "wolf",
+    ];
     // The number makes it unique.
     format!("{}_{}{id}", word(&first, random), word(&second, random))
 }
 
 fn title(random: &mut Random) -> String {
     let how = ["Why", "How", "When", "Where"];
-    let who = ["old indexes", "small caches", "two engineers", "my neighbours", "the elders", "fast readers"];
-    let what = ["learned to love", "gave up on", "measure", "rebuilt", "never trusted", "rediscovered"];
-    let whom = ["ordered keys", "the garden", "compilers", "paper maps", "joins", "the slow lane"];
-    format!("{} {} {} {}", word(&how, random), word(&who, random), word(&what, random), word(&whom, random))
+    let who = [
+        "old indexes",
+        "small caches",
+        "two engineers",
+        "my neighbours",
+        "the elders",
+        "fast readers",
+    ];
+    let what = [
+        "learned to love",
+        "gave up on",
+        "measure",
+        "rebuilt",
+        "never trusted",
+        "rediscovered",
+    ];
+    let whom = [
+        "ordered keys",
+        "the garden",
+        "compilers",
+        "paper maps",
+        "joins",
+        "the slow lane",
+    ];
+    format!(
+        "{} {} {} {}",
+        word(&how, random),
+        word(&who, random),
+        word(&what, random),
+        word(&whom, random)
+    )
 }
 
 fn sentence(random: &mut Random) -> String {
-    let start = ["I think", "My experience is that", "It turns out that", "Nobody says it, but"];
-    let middle = ["this depends on", "everything follows from", "one should measure", "we forget about"];
-    let end = ["the questions.", "the rates.", "the weather.", "the largest partition."];
-    format!("{} {} {}", word(&start, random), word(&middle, random), word(&end, random))
+    let start = [
+        "I think",
+        "My experience is that",
+        "It turns out that",
+        "Nobody says it, but",
+    ];
+    let middle = [
+        "this depends on",
+        "everything follows from",
+        "one should measure",
+        "we forget about",
+    ];
+    let end = [
+        "the questions.",
+        "the rates.",
+        "the weather.",
+        "the largest partition.",
+    ];
+    format!(
+        "{} {} {}",
+        word(&start, random),
+        word(&middle, random),
+        word(&end, random)
+    )
 }
 
 /// A version 1 identifier of a moment; the number keeps those of one moment apart.

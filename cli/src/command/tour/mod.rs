@@ -4,7 +4,7 @@ mod facts;
 
 use crate::Outcome;
 use crate::designing::Designed;
-use crate::output::{Column, RowFormat, print_rows};
+use crate::output::{Column, print_first};
 use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::number::{self, Unit};
@@ -51,7 +51,10 @@ const BATCH: usize = 1000;
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
     let vanishing = tempfile::tempdir().context("making a temporary folder")?;
-    let folder = arguments.keep.clone().unwrap_or_else(|| vanishing.path().join("reddit.db"));
+    let folder = arguments
+        .keep
+        .clone()
+        .unwrap_or_else(|| vanishing.path().join("reddit.db"));
     let mut tour = Tour { terminal, stop: 0 };
 
     tour.heading("The model: what exists, what is asked, what changes")?;
@@ -79,16 +82,22 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     tour.load(&database, &facts)?;
 
     tour.heading("A question, and what answering it really took")?;
-    tour.command(&format!("ask reddit.db front_page category={CATEGORY} --profile"))?;
+    tour.command(&format!(
+        "ask reddit.db front_page category={CATEGORY} --profile"
+    ))?;
     let answered = tour.ask(&database)?;
     tour.profile(&database, &answered)?;
 
     tour.heading("A change, and every copy that it kept true")?;
     let name = answered.rows.first().and_then(|row| row.last());
-    let Some(Value::Text(name)) = name else { bail!("the front page is empty") };
+    let Some(Value::Text(name)) = name else {
+        bail!("the front page is empty")
+    };
     let user = facts.user_named(name).context("an author without a name")?;
     let new_name = format!("{name}_renamed");
-    tour.command(&format!("change reddit.db rename user={user} name={new_name}"))?;
+    tour.command(&format!(
+        "change reddit.db rename user={user} name={new_name}"
+    ))?;
     let receipt = database.change("rename", json!({ "user": user, "name": new_name }))?;
     change::print_receipt(&receipt, tour.terminal.colour, &mut tour.terminal.out)?;
 
@@ -97,11 +106,26 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     tour.ask(&database)?;
 
     tour.heading("Why is there such a structure?")?;
-    let at = designed.design.notes.iter().position(|n| n.serves.iter().any(|s| s == "front_page"));
+    let at = designed
+        .design
+        .notes
+        .iter()
+        .position(|n| n.serves.iter().any(|s| s == "front_page"));
     let at = at.context("no structure serves front_page")?;
-    let structure_name = designed.design.structures.get(at).map(|s| s.name.as_str()).unwrap_or_default();
+    let structure_name = designed
+        .design
+        .structures
+        .get(at)
+        .map(|s| s.name.as_str())
+        .unwrap_or_default();
     tour.command(&format!("explain reddit.querent {structure_name}"))?;
-    structure::full(&designed.model, &designed.design, at, tour.terminal.colour, &mut tour.terminal.out)?;
+    structure::full(
+        &designed.model,
+        &designed.design,
+        at,
+        tour.terminal.colour,
+        &mut tour.terminal.out,
+    )?;
 
     tour.end(arguments)?;
     Ok(Outcome::Clean)
@@ -117,7 +141,11 @@ impl Tour<'_> {
     fn heading(&mut self, text: &str) -> Result<()> {
         self.stop += 1;
         let between = if self.stop > 1 { "\n" } else { "" };
-        let title = paint(self.terminal.colour, "1;34", &format!("{}. {text}", self.stop));
+        let title = paint(
+            self.terminal.colour,
+            "1;34",
+            &format!("{}. {text}", self.stop),
+        );
         writeln!(self.terminal.out, "{between}{title}")?;
         // Whoever looks on sees each stop as it is reached.
         Ok(self.terminal.out.flush()?)
@@ -125,7 +153,11 @@ impl Tour<'_> {
 
     /// The command with which one does the same.
     fn command(&mut self, text: &str) -> Result<()> {
-        let shown = paint(self.terminal.colour, words::FAINT, &format!("$ querent {text}"));
+        let shown = paint(
+            self.terminal.colour,
+            words::FAINT,
+            &format!("$ querent {text}"),
+        );
         Ok(writeln!(self.terminal.out, "{shown}")?)
     }
 
@@ -150,13 +182,23 @@ impl Tour<'_> {
         }
         let (colour, out) = (self.terminal.colour, &mut self.terminal.out);
         grid.print(colour, out)?;
-        let lines = MODEL.lines().skip_while(|l| !l.starts_with("question front_page"));
+        let lines = MODEL
+            .lines()
+            .skip_while(|l| !l.starts_with("question front_page"));
         for line in lines.take_while(|l| !l.is_empty()) {
             writeln!(out, "  {line}")?;
         }
         let others = model.questions.iter().filter(|q| q.name != "front_page");
         let others: Vec<&str> = others.map(|q| q.name.as_str()).collect();
-        writeln!(out, "  {}", paint(colour, words::FAINT, &format!("… and the questions {}", others.join(", "))))?;
+        writeln!(
+            out,
+            "  {}",
+            paint(
+                colour,
+                words::FAINT,
+                &format!("… and the questions {}", others.join(", "))
+            )
+        )?;
         for line in MODEL.lines().filter(|l| l.starts_with("change ")) {
             writeln!(out, "  {line}")?;
         }
@@ -164,7 +206,12 @@ impl Tour<'_> {
     }
 
     fn design(&mut self, designed: &Designed) -> Result<()> {
-        let Designed { model, design, seconds, .. } = designed;
+        let Designed {
+            model,
+            design,
+            seconds,
+            ..
+        } = designed;
         let (colour, out) = (self.terminal.colour, &mut self.terminal.out);
         writeln!(out, "{}", structure::found(design, Some(*seconds)))?;
         writeln!(out, "{}", super::design::total(designed))?;
@@ -179,46 +226,88 @@ impl Tour<'_> {
         for (entity, objects) in facts.all() {
             let id = database.entity(entity)?;
             for batch in objects.chunks(BATCH) {
-                let rows = batch.iter().map(|object| entity_row_from_json(database.model(), id, object));
-                change::add(&mut total, database.put(id, rows.collect::<Result<Vec<_>, _>>()?)?);
+                let rows = batch
+                    .iter()
+                    .map(|object| entity_row_from_json(database.model(), id, object));
+                change::add(
+                    &mut total,
+                    database.put(id, rows.collect::<Result<Vec<_>, _>>()?)?,
+                );
             }
-            self.command(&format!("put reddit.db {entity} --stdin < {}.jsonl    # {}", entity.to_lowercase(), counted(objects.len(), "line")))?;
+            self.command(&format!(
+                "put reddit.db {entity} --stdin < {}.jsonl    # {}",
+                entity.to_lowercase(),
+                counted(objects.len(), "line")
+            ))?;
         }
         let rows: usize = total.written.values().map(|(puts, _)| puts).sum();
         let took = number::seconds(start.elapsed().as_secs_f64());
         let instances = number::count(total.inserted as f64);
         let out = &mut self.terminal.out;
-        writeln!(out, "{instances} instances inserted, {} written, in {took}", counted(rows, "row"))?;
+        writeln!(
+            out,
+            "{instances} instances inserted, {} written, in {took}",
+            counted(rows, "row")
+        )?;
         Ok(())
     }
 
     /// Asks for the front page and shows its first rows.
     fn ask(&mut self, database: &Database) -> Result<Answered> {
         let answered = database.ask("front_page", json!({ "category": CATEGORY }))?;
-        let columns: Vec<Column<'_>> =
-            answered.plan.output.iter().map(|o| Column { name: &o.name, ty: &o.ty }).collect();
+        let columns: Vec<Column<'_>> = answered
+            .plan
+            .output
+            .iter()
+            .map(|o| Column {
+                name: &o.name,
+                ty: &o.ty,
+            })
+            .collect();
         let shown = answered.rows.get(..SHOWN).unwrap_or(&answered.rows);
         let terminal = &mut *self.terminal;
-        print_rows(database.model(), &columns, shown, RowFormat::Table, terminal)?;
-        let left = answered.rows.len() - shown.len();
-        let more = paint(terminal.colour, words::FAINT, &format!("… and {} more", counted(left, "row")));
-        writeln!(terminal.out, "{more}")?;
+        print_first(
+            database.model(),
+            &columns,
+            shown,
+            answered.rows.len(),
+            terminal,
+        )?;
         Ok(answered)
     }
 
     fn profile(&mut self, database: &Database, answered: &Answered) -> Result<()> {
-        let question = database.model().questions.iter().find(|q| q.name == "front_page");
+        let question = database
+            .model()
+            .questions
+            .iter()
+            .find(|q| q.name == "front_page");
         let params = question.map(|q| q.params.as_slice()).unwrap_or_default();
-        let teller = Teller { model: database.model(), design: &database.schema().design, params };
+        let teller = Teller {
+            model: database.model(),
+            design: &database.schema().design,
+            params,
+        };
         let (colour, out) = (self.terminal.colour, &mut self.terminal.out);
-        Ok(print_profile(&teller.lines(&answered.plan, &answered.profile), colour, out)?)
+        Ok(print_profile(
+            &teller.lines(&answered.plan, &answered.profile),
+            colour,
+            out,
+        )?)
     }
 
     fn end(&mut self, arguments: &Arguments) -> Result<()> {
         let out = &mut self.terminal.out;
         match &arguments.keep {
-            Some(folder) => writeln!(out, "\nThe database is in {}; ask it something.", folder.display())?,
-            None => writeln!(out, "\nThat was it. `querent tour --keep reddit.db` leaves the database to play with.")?,
+            Some(folder) => writeln!(
+                out,
+                "\nThe database is in {}; ask it something.",
+                folder.display()
+            )?,
+            None => writeln!(
+                out,
+                "\nThat was it. `querent tour --keep reddit.db` leaves the database to play with."
+            )?,
         }
         Ok(())
     }
