@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     let name = arguments.model.display().to_string();
     let database = with_notice("designing…", || {
         Database::create_with(&arguments.database, &name, &text, &options)
+            .map_err(anyhow::Error::from)
     })?;
     writeln!(
         terminal.out,

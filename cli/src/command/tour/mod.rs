@@ -105,6 +105,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     tour.command(&format!("ask reddit.db front_page category={CATEGORY}"))?;
     tour.ask(&database)?;
 
+    // The stop `verify` belongs here, as soon as the library has it.
+
     tour.heading("Why is there such a structure?")?;
     let at = designed
         .design
