@@ -158,7 +158,7 @@ pub(crate) fn print_prices(
             "at most",
             "into",
         ]);
-        for line in changes(designed) {
+        for line in changes(designed, 3) {
             let [c, rate, cost, rows, most, into] = line;
             grid.line([
                 name(c),
@@ -218,7 +218,8 @@ fn questions(designed: &Designed) -> Vec<[String; 5]> {
     lines.collect()
 }
 
-fn changes(designed: &Designed) -> Vec<[String; 6]> {
+/// The lines of changes, each naming no more structures than that.
+fn changes(designed: &Designed, shown: usize) -> Vec<[String; 6]> {
     let lines = designed.design.writes.iter().map(|w| {
         let (rows, most) = change::written(w);
         let mut into: Vec<&str> = Vec::new();
@@ -237,10 +238,24 @@ fn changes(designed: &Designed) -> Vec<[String; 6]> {
             designed.unit.show(w.cost),
             number::count(rows),
             number::count(most),
-            into.join(", "),
+            some_of(&into, shown),
         ]
     });
     lines.collect()
+}
+
+/// All names, or the first ones and how many more there are: `explain` names all.
+fn some_of(names: &[&str], shown: usize) -> String {
+    match names.get(..shown.saturating_sub(1)) {
+        Some(first) if names.len() > shown => {
+            format!(
+                "{} and {} more",
+                first.join(", "),
+                names.len() - first.len()
+            )
+        }
+        _ => names.join(", "),
+    }
 }
 
 fn print_md(designed: &Designed, out: &mut impl Write) -> io::Result<()> {
@@ -307,7 +322,7 @@ fn print_md(designed: &Designed, out: &mut impl Write) -> io::Result<()> {
             ],
         )?;
         md_row(out, ["---", "---:", "---:", "---:", "---:", "---"])?;
-        changes(designed)
+        changes(designed, usize::MAX)
             .into_iter()
             .try_for_each(|line| md_row(out, line))?;
     }

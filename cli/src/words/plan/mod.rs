@@ -6,10 +6,12 @@ mod walk;
 pub(crate) use print::{print_estimates, print_profile};
 
 use querent::operator::Actual;
+use querent_compiler::codec::to_text;
 use querent_compiler::design::display::{Printer, direction, key_part};
 use querent_compiler::design::{Design, Estimate, Get, Plan, Term, Test};
-use querent_compiler::model::{Binary, Compare, Direction, Function, Model, Page, Param};
+use querent_compiler::model::{Binary, Compare, Direction, Function, Model, Page, Param, Type};
 use querent_compiler::value::Value;
+use querent_compiler::view::stored_types;
 
 /// One step.
 #[derive(Clone, Debug)]
@@ -32,8 +34,21 @@ pub(crate) struct Teller<'a> {
     pub(crate) params: &'a [Param],
 }
 
-/// The names of the columns of each frame of a tuple.
-type Frames = Vec<Vec<String>>;
+/// A column of a frame: its name, and its type where that is known.
+#[derive(Clone, Debug)]
+struct Named {
+    name: String,
+    ty: Option<Type>,
+}
+
+impl From<String> for Named {
+    fn from(name: String) -> Named {
+        Named { name, ty: None }
+    }
+}
+
+/// The columns of each frame of a tuple.
+type Frames = Vec<Vec<Named>>;
 
 impl Teller<'_> {
     /// The steps of a plan, with what each did where that is known.
@@ -62,12 +77,39 @@ impl Teller<'_> {
         verbs.collect::<Vec<_>>().join(", ")
     }
 
-    fn frame(&self, get: &Get) -> Vec<String> {
+    fn frame(&self, get: &Get) -> Vec<Named> {
         let Some(s) = self.design.structures.get(usize::from(get.structure)) else {
             return vec![];
         };
         let printer = Printer::of_structure(self.model, s);
-        s.values().map(|e| printer.expr(e)).collect()
+        let stored = stored_types(self.model, s);
+        let key = stored.key.into_iter().map(|(ty, ..)| ty);
+        let types = key.chain(stored.columns.into_iter().map(|(ty, ..)| ty));
+        let columns = s.values().zip(types);
+        columns
+            .map(|(e, ty)| Named {
+                name: printer.expr(e),
+                ty: Some(ty),
+            })
+            .collect()
+    }
+
+    /// Two sides of a comparison: a constant is shown as its column's type has it.
+    fn sides(&self, a: &Term, b: &Term, frames: &Frames) -> (String, String) {
+        let show = |term: &Term, other: &Term| {
+            let whole = matches!(other, Term::Column { path, .. } if path.is_empty());
+            let ty = column(other, frames).and_then(|c| c.ty.as_ref());
+            self.typed(term, ty.filter(|_| whole), frames)
+        };
+        (show(a, b), show(b, a))
+    }
+
+    /// A term that is known to be of a type: a member of an enumeration is shown by its name.
+    fn typed(&self, term: &Term, ty: Option<&Type>, frames: &Frames) -> String {
+        match (term, ty) {
+            (Term::Const(value @ Value::Enum(_)), Some(ty)) => to_text(self.model, ty, value),
+            _ => self.term(term, frames),
+        }
     }
 
     fn get(&self, verb: &str, get: &Get, frames: &Frames) -> String {
@@ -76,10 +118,14 @@ impl Teller<'_> {
         };
         let printer = Printer::of_structure(self.model, s);
         let parts: Vec<String> = s.key().map(|e| key_part(&printer, e)).collect();
+        let columns = self.frame(get);
         let mut tests: Vec<String> = parts
             .iter()
             .zip(&get.eq)
-            .map(|(part, term)| format!("{part} = {}", self.term(term, frames)))
+            .zip(&columns)
+            .map(|((part, term), c)| {
+                format!("{part} = {}", self.typed(term, c.ty.as_ref(), frames))
+            })
             .collect();
         if let Some(part) = parts.get(get.eq.len()) {
             let signs = [(&get.lower, ">", ">="), (&get.upper, "<", "<=")];
@@ -134,11 +180,9 @@ impl Teller<'_> {
             Term::Const(value) => literal(value),
             Term::Param(p, _) => self.param(p.index()),
             Term::Item => "each".into(),
-            Term::Column { frame, column, .. } => frames
-                .get(usize::from(*frame))
-                .and_then(|names| names.get(usize::from(*column)))
-                .cloned()
-                .unwrap_or_else(|| "a value".into()),
+            Term::Column { .. } => {
+                column(term, frames).map_or_else(|| "a value".into(), |c| c.name.clone())
+            }
             Term::Key(terms) if terms.len() != 1 => format!("({})", self.terms(terms, frames)),
             Term::Key(terms) => self.terms(terms, frames),
             Term::Binary(op, a, b) => {
@@ -192,7 +236,8 @@ impl Teller<'_> {
                     Compare::Gt => ">",
                     Compare::Ge => ">=",
                 };
-                format!("{} {sign} {}", self.term(a, frames), self.term(b, frames))
+                let (a, b) = self.sides(a, b, frames);
+                format!("{a} {sign} {b}")
             }
             Test::In(a, terms) => format!(
                 "{} in ({})",
@@ -203,6 +248,15 @@ impl Teller<'_> {
             Test::IsNull(a) => format!("{} is null", self.term(a, frames)),
             Test::Exists(_) => "one exists (below)".into(),
         }
+    }
+}
+
+fn column<'f>(term: &Term, frames: &'f Frames) -> Option<&'f Named> {
+    match term {
+        Term::Column { frame, column, .. } => {
+            frames.get(usize::from(*frame))?.get(usize::from(*column))
+        }
+        _ => None,
     }
 }
 

@@ -106,9 +106,9 @@ impl Walk<'_> {
                 let of = teller.term(of, &frames);
                 self.say(op, depth, format!("elements of {of}"), None);
                 frames.push(vec![
-                    format!("element of {of}"),
-                    "position".into(),
-                    "key".into(),
+                    format!("element of {of}").into(),
+                    "position".to_owned().into(),
+                    "key".to_owned().into(),
                 ]);
                 frames
             }
@@ -198,7 +198,7 @@ impl Walk<'_> {
                 }
                 self.say(op, depth, text, Some(estimate));
                 names.extend(computed);
-                vec![names]
+                vec![names.into_iter().map(Into::into).collect()]
             }
         }
     }
