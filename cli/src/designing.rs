@@ -50,6 +50,7 @@ pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Op
         target,
         mix: wanted.mix.map(str::to_owned),
         lossy: wanted.lossy,
+        ..Options::embedded()
     };
     let start = Instant::now();
     let design = with_notice("designing…", || design(&model, &options))?;

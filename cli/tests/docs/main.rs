@@ -62,7 +62,7 @@ fn check(block: &Block, folder: &Path, updates: &mut Vec<(Block, String)>) -> Re
         "console" => {
             let actual = transcript::run(&block.text, folder, block.option("exit"))?;
             transcript::compare(&block.text, &actual).inspect_err(|_| {
-                updates.push((block.clone(), actual));
+                updates.push((block.clone(), transcript::without_times(&actual)));
             })
         }
         _ => Ok(()),
