@@ -188,13 +188,12 @@ pub(crate) fn full(
 
 /// A line that says how a design was found.
 pub(crate) fn found(design: &Design, seconds: Option<f64>) -> String {
-    let proof = if design.search.optimal {
-        "proven to be the cheapest".to_owned()
-    } else {
-        format!(
-            "at most {:.1} % from the cheapest",
-            design.search.gap * 100.0
-        )
+    let proof = match design.search.gap {
+        _ if design.search.optimal => "proven to be the cheapest".to_owned(),
+        // Percents below a tenth say nothing to a reader.
+        gap if gap < 0.001 => "proven to be within 0.1 % of the cheapest".to_owned(),
+        gap if gap < 1.0 => format!("at most {:.1} % from the cheapest", gap * 100.0),
+        _ => "not proven to be the cheapest".to_owned(),
     };
     let time = seconds
         .map(|s| format!(", found in {}", number::seconds(s)))
