@@ -1,13 +1,15 @@
 //! The `querent` command: arguments in, calls of the library, output out.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
-#![expect(dead_code, reason = "arguments of commands that wait for the runtime")]
 
 mod argument;
 mod command;
+mod designing;
+mod lines;
 mod model_files;
 mod output;
 mod terminal;
+mod words;
 
 use clap::Parser;
 use std::io::Write;
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
             // What was printed so far belongs before the reason why there is no more.
             let _ = terminal.out.flush();
             let head = terminal.paint_err("1;31", "error");
-            let _ = writeln!(std::io::stderr(), "{head}: {error:#}");
+            let _ = writeln!(std::io::stderr(), "{head}: {}", told(&error));
             ExitCode::from(2)
         }
     }
@@ -52,4 +54,17 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<std::io::Error>()
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
     })
+}
+
+/// The error and its causes, each told once: many errors tell their cause themselves.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

@@ -22,7 +22,8 @@ pub(crate) struct Terminal {
     pub(crate) colour: bool,
     /// Columns of the terminal; none where standard output is not one.
     pub(crate) width: Option<usize>,
-    colour_err: bool,
+    /// Whether standard error takes colours.
+    pub(crate) colour_err: bool,
 }
 
 impl Terminal {

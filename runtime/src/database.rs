@@ -298,7 +298,7 @@ impl Answered {
     }
 
     /// Rows as values of a type of the caller's own.
-    pub fn into<T: serde::de::DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
+    pub fn deserialize<T: serde::de::DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
         let rows = self.json().into_iter().map(serde_json::from_value);
         Ok(rows.collect::<Result<Vec<T>, _>>()?)
     }

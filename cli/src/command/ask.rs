@@ -2,15 +2,27 @@
 
 use crate::Outcome;
 use crate::argument::Pair;
-use crate::output::RowFormat;
+use crate::lines;
+use crate::output::{Column, RowFormat, print_rows};
 use crate::terminal::Terminal;
-use anyhow::{Result, bail};
+use crate::words::plan::{Teller, print_profile};
+use crate::words::{heading, number};
+use anyhow::{Context, Result};
 use clap::Args;
+use querent::operator::Actual;
+use querent::store::lmdb::{self, Lmdb};
+use querent::{Database, Params, Snapshot};
+use querent_compiler::design::Plan;
+use querent_compiler::model::{Expr, Page, Question};
+use querent_compiler::value::Value;
+use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Ask a question
 ///
-/// Prints rows. With --stdin each line is one set of parameters, answered in turn.
+/// Prints rows. With --stdin each line is one set of parameters, answered in turn. Where the question
+/// has pages and there may be a next one, `next:` says the parameter that leads to it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -38,6 +50,155 @@ pub(crate) struct Arguments {
     pub(crate) profile: bool,
 }
 
-pub(crate) fn run(_arguments: &Arguments, _terminal: &mut Terminal) -> Result<Outcome> {
-    bail!("`querent ask` is not connected to the runtime yet")
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let options = lmdb::Options {
+        read_only: true,
+        ..lmdb::Options::default()
+    };
+    let database = Database::open_with(&arguments.database, options)?;
+    let snapshot = database.snapshot()?;
+    let asker = Asker {
+        database: &database,
+        snapshot: &snapshot,
+        arguments,
+    };
+    if arguments.stdin {
+        for line in lines::stdin() {
+            let line = line?;
+            let place = || format!("line {}", line.number);
+            let params = line.json.with_context(place)?;
+            asker.answer(params.into(), terminal).with_context(place)?;
+        }
+    } else {
+        let pairs = arguments
+            .values
+            .iter()
+            .map(|p| (p.key.clone(), p.value.clone()));
+        asker.answer(pairs.collect::<Vec<_>>().into(), terminal)?;
+    }
+    Ok(Outcome::Clean)
+}
+
+struct Asker<'a> {
+    database: &'a Database,
+    snapshot: &'a Snapshot<Lmdb>,
+    arguments: &'a Arguments,
+}
+
+impl Asker<'_> {
+    fn answer(&self, params: Params, terminal: &mut Terminal) -> Result<()> {
+        let start = Instant::now();
+        let asked = self.snapshot.ask(&self.arguments.question, params)?;
+        let model = self.database.model();
+        let plan = asked.plan();
+        let columns: Vec<Column<'_>> = plan
+            .output
+            .iter()
+            .map(|o| Column {
+                name: &o.name,
+                ty: &o.ty,
+            })
+            .collect();
+        let mut answer = asked.rows()?;
+        let mut ends: [Option<String>; 2] = [None, None];
+        let mut count = 0;
+        let paged = self.question().is_some_and(|q| q.query.page.is_some());
+        let mut kept: Vec<Vec<Value>> = Vec::new();
+        while let Some(row) = answer.next_row()? {
+            count += 1;
+            if paged {
+                let cursor = row.cursor()?;
+                let [first, last] = &mut ends;
+                first.get_or_insert_with(|| cursor.clone());
+                *last = Some(cursor);
+            }
+            kept.push(row.to_values()?);
+            // Lines are printed as they are read, whatever the length of the answer.
+            if self.arguments.format == RowFormat::Jsonl {
+                print_rows(model, &columns, &kept, RowFormat::Jsonl, terminal)?;
+                kept.clear();
+            }
+        }
+        let took = start.elapsed();
+        let profile = answer.profile();
+        if self.arguments.format != RowFormat::Jsonl {
+            print_rows(model, &columns, &kept, self.arguments.format, terminal)?;
+        }
+        if let Some(next) = self.next(count, &ends) {
+            terminal.remark(&format!("next: {next}"))?;
+        }
+        if self.arguments.profile {
+            self.profile(plan, &profile, took, terminal)?;
+        }
+        Ok(())
+    }
+
+    fn question(&self) -> Option<&Question> {
+        self.database
+            .model()
+            .questions
+            .iter()
+            .find(|q| q.name == self.arguments.question)
+    }
+
+    /// The parameter that leads to the next page, where there may be one.
+    fn next(&self, rows: usize, ends: &[Option<String>; 2]) -> Option<String> {
+        let question = self.question()?;
+        if let Some(Expr::Const(Value::Int(limit))) = &question.query.limit
+            && (rows as i64) < *limit
+        {
+            return None;
+        }
+        let [first, last] = ends;
+        let (param, cursor) = match question.query.page.as_ref()? {
+            Page::After(p) => (p, last.as_ref()?),
+            Page::Before(p) => (p, first.as_ref()?),
+        };
+        Some(format!(
+            "{}={cursor}",
+            question.params.get(param.index())?.name
+        ))
+    }
+
+    /// Prints what each step did: below a table, else beside the rows.
+    fn profile(
+        &self,
+        plan: &Plan,
+        profile: &[Actual],
+        took: Duration,
+        terminal: &mut Terminal,
+    ) -> Result<()> {
+        let design = &self.database.schema().design;
+        let params = self
+            .question()
+            .map(|q| q.params.as_slice())
+            .unwrap_or_default();
+        let teller = Teller {
+            model: self.database.model(),
+            design,
+            params,
+        };
+        let lines = teller.lines(plan, profile);
+        let table = self.arguments.format == RowFormat::Table;
+        let colour = if table {
+            terminal.colour
+        } else {
+            terminal.colour_err
+        };
+        let mut text = Vec::new();
+        let title = heading(colour, "Profile");
+        writeln!(
+            text,
+            "\n{title}: answered in {}",
+            number::seconds(took.as_secs_f64())
+        )?;
+        print_profile(&lines, colour, &mut text)?;
+        if table {
+            terminal.out.write_all(&text)?;
+        } else {
+            terminal.out.flush()?;
+            std::io::stderr().write_all(&text)?;
+        }
+        Ok(())
+    }
 }

@@ -2,14 +2,24 @@
 
 use crate::Outcome;
 use crate::argument::Pair;
+use crate::lines;
 use crate::terminal::Terminal;
-use anyhow::{Result, bail};
-use clap::Args;
+use crate::words::{self, counted};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use querent::{ChangeFailure, Database, Error, Params, Receipt};
+use querent_compiler::codec::to_json;
+use querent_compiler::model::{Model, Type};
+use querent_compiler::value::Value;
+use serde_json::json;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Apply a change
 ///
-/// With --stdin each line is one set of parameters and one change.
+/// Prints what it did: instances inserted, updated and deleted, and the rows written to each
+/// structure. With --stdin each line is one set of parameters and one change; a refused one leaves
+/// the others as they are.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,8 +38,126 @@ pub(crate) struct Arguments {
     /// Read JSON objects from standard input, one a line, instead of KEY=VALUE
     #[arg(long, conflicts_with = "values")]
     pub(crate) stdin: bool,
+    /// Form of the receipt
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: Format,
 }
 
-pub(crate) fn run(_arguments: &Arguments, _terminal: &mut Terminal) -> Result<Outcome> {
-    bail!("`querent change` is not connected to the runtime yet")
+/// Forms of a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people; one for all lines of standard input
+    Text,
+    /// One object for each change
+    Json,
+}
+
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let database = Database::open(&arguments.database)?;
+    if !arguments.stdin {
+        let pairs: Vec<(String, String)> = arguments
+            .values
+            .iter()
+            .map(|p| (p.key.clone(), p.value.clone()))
+            .collect();
+        return match apply(&database, &arguments.change, pairs.into())? {
+            Ok(receipt) => {
+                print(&receipt, &database, arguments, terminal)?;
+                Ok(Outcome::Clean)
+            }
+            Err(refusal) => {
+                terminal.remark(&format!("refused: {refusal}"))?;
+                Ok(Outcome::Findings)
+            }
+        };
+    }
+    let mut total = Receipt::default();
+    let (mut applied, mut refused) = (0, 0);
+    for line in lines::stdin() {
+        let line = line?;
+        let place = || format!("line {}", line.number);
+        let params = line.json.with_context(place)?;
+        match apply(&database, &arguments.change, params.into()).with_context(place)? {
+            Ok(receipt) => {
+                applied += 1;
+                if arguments.format == Format::Json {
+                    print(&receipt, &database, arguments, terminal)?;
+                }
+                words::change::add(&mut total, receipt);
+            }
+            Err(refusal) => {
+                refused += 1;
+                terminal.remark(&format!("{}: refused: {refusal}", place()))?;
+            }
+        }
+    }
+    if arguments.format == Format::Text {
+        write!(
+            terminal.out,
+            "{}, {refused} refused: ",
+            counted(applied, "change")
+        )?;
+        print(&total, &database, arguments, terminal)?;
+    }
+    Ok(if refused > 0 {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
+}
+
+/// Makes one change; a refusal is an answer, not a failure.
+fn apply(database: &Database, change: &str, params: Params) -> Result<Result<Receipt, String>> {
+    match database.change(change, params) {
+        Ok(receipt) => Ok(Ok(receipt)),
+        Err(Error::Change(ChangeFailure::Refused(refusal))) => Ok(Err(refusal.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn print(
+    receipt: &Receipt,
+    database: &Database,
+    arguments: &Arguments,
+    terminal: &mut Terminal,
+) -> Result<()> {
+    match arguments.format {
+        Format::Text => {
+            words::change::print_receipt(receipt, terminal.colour, &mut terminal.out)?;
+            for (name, value) in &receipt.assigned {
+                writeln!(
+                    terminal.out,
+                    "  assigned {name} = {}",
+                    assigned(database.model(), value)
+                )?;
+            }
+        }
+        Format::Json => {
+            let written = receipt.written.iter().map(|(structure, (puts, deletes))| {
+                (
+                    structure.clone(),
+                    json!({ "put": puts, "deleted": deletes }),
+                )
+            });
+            let given = receipt
+                .assigned
+                .iter()
+                .map(|(name, value)| json!([name, assigned(database.model(), value)]));
+            let object = json!({
+                "inserted": receipt.inserted,
+                "updated": receipt.updated,
+                "deleted": receipt.deleted,
+                "gets": receipt.reads,
+                "written": written.collect::<serde_json::Map<_, _>>(),
+                "assigned": given.collect::<Vec<_>>(),
+            });
+            writeln!(terminal.out, "{object}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The database assigns numbers of sequences only.
+fn assigned(model: &Model, value: &Value) -> serde_json::Value {
+    to_json(model, &Type::BigInt, value)
 }

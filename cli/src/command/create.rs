@@ -1,9 +1,14 @@
 //! `querent create`
 
 use crate::Outcome;
+use crate::designing::{read_model, with_notice};
 use crate::terminal::Terminal;
-use anyhow::{Result, bail};
+use crate::words::counted;
+use anyhow::Result;
 use clap::Args;
+use querent::Database;
+use querent_compiler::design::Options;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Create an empty database of the design of a model
@@ -24,6 +29,24 @@ pub(crate) struct Arguments {
     pub(crate) mix: Option<String>,
 }
 
-pub(crate) fn run(_arguments: &Arguments, _terminal: &mut Terminal) -> Result<Outcome> {
-    bail!("`querent create` is not connected to the runtime yet")
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let Some((_, text)) = read_model(&arguments.model, terminal)? else {
+        return Ok(Outcome::Findings);
+    };
+    let options = Options {
+        mix: arguments.mix.clone(),
+        ..Options::embedded()
+    };
+    let name = arguments.model.display().to_string();
+    let database = with_notice("designing…", || {
+        Database::create_with(&arguments.database, &name, &text, &options)
+            .map_err(anyhow::Error::from)
+    })?;
+    writeln!(
+        terminal.out,
+        "{}: an empty database of {}",
+        arguments.database.display(),
+        counted(database.schema().design.structures.len(), "structure"),
+    )?;
+    Ok(Outcome::Clean)
 }

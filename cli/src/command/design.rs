@@ -1,9 +1,14 @@
 //! `querent design`
 
 use crate::Outcome;
-use crate::terminal::Terminal;
-use anyhow::{Result, bail};
+use crate::designing::{Designed, Wanted, designed};
+use crate::terminal::{Terminal, paint};
+use crate::words::grid::{Grid, name, plain};
+use crate::words::plan::Teller;
+use crate::words::{self, change, number, structure};
+use anyhow::Result;
 use clap::Args;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Forms of a design.
@@ -19,8 +24,8 @@ pub(crate) enum Format {
 
 /// Design the schema that answers every question with the least work
 ///
-/// Prints the structures with their keys, what each is for and what dropping it would cost, the plan
-/// of each question and the write plan of each change.
+/// Prints the structures with their keys and what each is for, and the price and the plan of each
+/// question and each change. `querent explain` says more about each of them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +41,7 @@ pub(crate) struct Arguments {
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// The cost model (default: the target's own)
+    /// Price with the costs of another target (default: the target's own)
     #[arg(long, value_name = "C")]
     pub(crate) cost_model: Option<String>,
     /// Keep only what questions read: facts that no question asks for are lost
@@ -47,6 +52,306 @@ pub(crate) struct Arguments {
     pub(crate) format: Format,
 }
 
-pub(crate) fn run(_arguments: &Arguments, _terminal: &mut Terminal) -> Result<Outcome> {
-    bail!("`querent design` is not connected to the runtime yet")
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let wanted = Wanted {
+        model: &arguments.model,
+        target: &arguments.target,
+        mix: arguments.mix.as_deref(),
+        cost_model: arguments.cost_model.as_deref(),
+        lossy: arguments.lossy,
+    };
+    let Some(designed) = designed(wanted, terminal)? else {
+        return Ok(Outcome::Findings);
+    };
+    let out = &mut terminal.out;
+    match arguments.format {
+        Format::Json => writeln!(
+            out,
+            "{:#}",
+            designed.design.to_json(&designed.model, designed.seconds)
+        )?,
+        Format::Text => print_text(&designed, terminal.colour, out)?,
+        Format::Md => print_md(&designed, out)?,
+    }
+    Ok(Outcome::Clean)
+}
+
+/// What all questions and changes cost together.
+pub(crate) fn total(designed: &Designed) -> String {
+    let total = designed.unit.show(designed.design.total);
+    match &designed.design.mix {
+        None => format!("all questions and changes at their rates: {total} of work a second"),
+        Some(mix) => format!("all questions and changes at the weights of {mix}: {total}"),
+    }
+}
+
+/// A rate, or a weight where the model has mixes.
+pub(crate) fn rate(designed: &Designed, weight: f64) -> String {
+    match designed.design.mix {
+        None => number::rate(weight),
+        Some(_) => number::count(weight),
+    }
+}
+
+fn rate_title(designed: &Designed) -> &'static str {
+    if designed.design.mix.is_some() {
+        "weight"
+    } else {
+        "rate"
+    }
+}
+
+fn title(designed: &Designed) -> String {
+    let mix = designed
+        .design
+        .mix
+        .as_ref()
+        .map(|m| format!(", mix {m}"))
+        .unwrap_or_default();
+    format!(
+        "{} for {}{mix}",
+        designed.design.model, designed.design.target
+    )
+}
+
+fn print_text(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Result<()> {
+    let Designed { model, design, .. } = designed;
+    writeln!(
+        out,
+        "{}: {}",
+        words::heading(colour, &title(designed)),
+        structure::found(design, Some(designed.seconds))
+    )?;
+    writeln!(out, "{}", total(designed))?;
+    writeln!(out, "\n{}", words::heading(colour, "Structures"))?;
+    for (s, note) in design.structures.iter().zip(&design.notes) {
+        structure::brief(model, s, note, colour, out)?;
+    }
+    print_prices(designed, colour, out)?;
+    print_warnings(designed, colour, out)
+}
+
+/// Questions and changes with their prices.
+pub(crate) fn print_prices(
+    designed: &Designed,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if !designed.design.plans.is_empty() {
+        writeln!(out, "\n{}", words::heading(colour, "Questions"))?;
+        let mut grid = Grid::new(2, &[1, 2, 3]);
+        grid.head(&["", rate_title(designed), "cost", "rows", "plan"]);
+        for line in questions(designed) {
+            let [q, rate, cost, rows, plan] = line;
+            grid.line([name(q), plain(rate), plain(cost), plain(rows), plain(plan)]);
+        }
+        grid.print(colour, out)?;
+    }
+    if !designed.design.writes.is_empty() {
+        writeln!(out, "\n{}", words::heading(colour, "Changes"))?;
+        let mut grid = Grid::new(2, &[1, 2, 3, 4]);
+        grid.head(&[
+            "",
+            rate_title(designed),
+            "cost",
+            "writes",
+            "at most",
+            "into",
+        ]);
+        for line in changes(designed, 3) {
+            let [c, rate, cost, rows, most, into] = line;
+            grid.line([
+                name(c),
+                plain(rate),
+                plain(cost),
+                plain(rows),
+                plain(most),
+                plain(into),
+            ]);
+        }
+        grid.print(colour, out)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn print_warnings(
+    designed: &Designed,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if designed.design.warnings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", paint(colour, words::WARNING, "Warnings"))?;
+    designed
+        .design
+        .warnings
+        .iter()
+        .try_for_each(|w| writeln!(out, "  {w}"))
+}
+
+fn questions(designed: &Designed) -> Vec<[String; 5]> {
+    let Designed {
+        model,
+        design,
+        unit,
+        ..
+    } = designed;
+    let lines = design
+        .plans
+        .iter()
+        .zip(&model.questions)
+        .map(|(p, question)| {
+            let teller = Teller {
+                model,
+                design,
+                params: &question.params,
+            };
+            [
+                p.name.clone(),
+                rate(designed, p.weight),
+                unit.show(p.cost),
+                number::count(p.rows),
+                teller.short(&p.plan),
+            ]
+        });
+    lines.collect()
+}
+
+/// The lines of changes, each naming no more structures than that.
+fn changes(designed: &Designed, shown: usize) -> Vec<[String; 6]> {
+    let lines = designed.design.writes.iter().map(|w| {
+        let (rows, most) = change::written(w);
+        let mut into: Vec<&str> = Vec::new();
+        for step in w
+            .steps
+            .iter()
+            .filter(|s| matches!(s.op.as_str(), "put" | "delete"))
+        {
+            if !into.contains(&step.structure.as_str()) {
+                into.push(&step.structure);
+            }
+        }
+        [
+            w.name.clone(),
+            rate(designed, w.weight),
+            designed.unit.show(w.cost),
+            number::count(rows),
+            number::count(most),
+            some_of(&into, shown),
+        ]
+    });
+    lines.collect()
+}
+
+/// All names, or the first ones and how many more there are: `explain` names all.
+fn some_of(names: &[&str], shown: usize) -> String {
+    match names.get(..shown.saturating_sub(1)) {
+        Some(first) if names.len() > shown => {
+            format!(
+                "{} and {} more",
+                first.join(", "),
+                names.len() - first.len()
+            )
+        }
+        _ => names.join(", "),
+    }
+}
+
+fn print_md(designed: &Designed, out: &mut impl Write) -> io::Result<()> {
+    let Designed { model, design, .. } = designed;
+    writeln!(out, "# {}\n", title(designed))?;
+    writeln!(
+        out,
+        "{}; {}.\n",
+        structure::found(design, None),
+        total(designed)
+    )?;
+    writeln!(out, "## Structures\n")?;
+    md_row(
+        out,
+        [
+            "structure",
+            "key",
+            "columns",
+            "serves",
+            "home of",
+            "techniques",
+            "rows",
+            "bytes",
+        ],
+    )?;
+    md_row(out, ["---"; 8])?;
+    for (s, note) in design.structures.iter().zip(&design.notes) {
+        md_row(
+            out,
+            [
+                format!("`{}`", s.name),
+                code(&structure::key(model, s)),
+                code(&structure::columns(model, s).join(", ")),
+                note.serves.join(", "),
+                structure::homes(note),
+                note.techniques.join(", "),
+                number::count(note.sizes.rows),
+                number::bytes(note.sizes.bytes),
+            ],
+        )?;
+    }
+    if !design.plans.is_empty() {
+        writeln!(out, "\n## Questions\n")?;
+        md_row(
+            out,
+            ["question", rate_title(designed), "cost", "rows", "plan"],
+        )?;
+        md_row(out, ["---", "---:", "---:", "---:", "---"])?;
+        questions(designed)
+            .into_iter()
+            .try_for_each(|line| md_row(out, line))?;
+    }
+    if !design.writes.is_empty() {
+        writeln!(out, "\n## Changes\n")?;
+        md_row(
+            out,
+            [
+                "change",
+                rate_title(designed),
+                "cost",
+                "rows written",
+                "at most",
+                "into",
+            ],
+        )?;
+        md_row(out, ["---", "---:", "---:", "---:", "---:", "---"])?;
+        changes(designed, usize::MAX)
+            .into_iter()
+            .try_for_each(|line| md_row(out, line))?;
+    }
+    if !design.warnings.is_empty() {
+        writeln!(out, "\n## Warnings\n")?;
+        design
+            .warnings
+            .iter()
+            .try_for_each(|w| writeln!(out, "- {w}"))?;
+    }
+    Ok(())
+}
+
+fn code(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("`{text}`")
+    }
+}
+
+/// A line of a Markdown table; a bar inside a cell would divide it.
+fn md_row(
+    out: &mut impl Write,
+    cells: impl IntoIterator<Item = impl AsRef<str>>,
+) -> io::Result<()> {
+    let cells: Vec<String> = cells
+        .into_iter()
+        .map(|c| c.as_ref().replace('|', "\\|"))
+        .collect();
+    writeln!(out, "| {} |", cells.join(" | "))
 }

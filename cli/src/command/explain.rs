@@ -1,14 +1,25 @@
 //! `querent explain`
 
+use super::design::{print_prices, print_warnings, rate, total};
 use crate::Outcome;
-use crate::terminal::Terminal;
+use crate::designing::{Designed, Wanted, designed};
+use crate::terminal::{Terminal, paint};
+use crate::words::grid::{Grid, faint, name, plain};
+use crate::words::plan::{self, Teller};
+use crate::words::{self, change, structure, technique};
 use anyhow::{Result, bail};
 use clap::Args;
+use querent_compiler::design::Design;
+use querent_compiler::diagnostic::nearest;
+use querent_compiler::model::Model;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Explain a design, or one question, change or structure of it
 ///
-/// Says why each choice was made, what it costs, and at which rate it would flip.
+/// For a question: its plan, step by step, and the structures that it reads. For a change: what it
+/// checks, reads and writes, on average and at most. For a structure: its key, its techniques, whom
+/// it serves, which facts have their home in it, and how large it gets.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,11 +38,196 @@ pub(crate) struct Arguments {
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// The cost model (default: the target's own)
+    /// Price with the costs of another target (default: the target's own)
     #[arg(long, value_name = "C")]
     pub(crate) cost_model: Option<String>,
 }
 
-pub(crate) fn run(_arguments: &Arguments, _terminal: &mut Terminal) -> Result<Outcome> {
-    bail!("`querent explain` is not connected to the runtime yet")
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let wanted = Wanted {
+        model: &arguments.model,
+        target: &arguments.target,
+        mix: arguments.mix.as_deref(),
+        cost_model: arguments.cost_model.as_deref(),
+        lossy: false,
+    };
+    let Some(designed) = designed(wanted, terminal)? else {
+        return Ok(Outcome::Findings);
+    };
+    let (colour, out) = (terminal.colour, &mut terminal.out);
+    let Some(wanted) = &arguments.name else {
+        overview(&designed, colour, out)?;
+        return Ok(Outcome::Clean);
+    };
+    let design = &designed.design;
+    let mut found = false;
+    // A question, a change and a structure may have one name: then all of them are told.
+    if let Some(at) = design.plans.iter().position(|p| p.name == *wanted) {
+        question(&designed, at, colour, out)?;
+        found = true;
+    }
+    if let Some(at) = design.writes.iter().position(|w| w.name == *wanted) {
+        if found {
+            writeln!(out)?;
+        }
+        print_change(&designed, at, colour, out)?;
+        found = true;
+    }
+    if let Some(at) = design.structures.iter().position(|s| s.name == *wanted) {
+        if found {
+            writeln!(out)?;
+        }
+        structure::full(&designed.model, design, at, colour, out)?;
+        found = true;
+    }
+    if found {
+        return Ok(Outcome::Clean);
+    }
+    let names = || {
+        let statements = design
+            .plans
+            .iter()
+            .map(|p| &p.name)
+            .chain(design.writes.iter().map(|w| &w.name));
+        statements
+            .chain(design.structures.iter().map(|s| &s.name))
+            .map(String::as_str)
+    };
+    match nearest(wanted, names()) {
+        Some(near) => {
+            bail!("there is no question, change or structure `{wanted}`; did you mean `{near}`?")
+        }
+        None => bail!(
+            "there is no question, change or structure `{wanted}`; there are {}",
+            names().collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+fn overview(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Result<()> {
+    let Designed { model, design, .. } = designed;
+    writeln!(
+        out,
+        "{} on {} has {}.",
+        words::heading(colour, &design.model),
+        design.target,
+        structure::found(design, None),
+    )?;
+    writeln!(out, "Cost of {}.", total(designed))?;
+    writeln!(out, "\n{}", words::heading(colour, "Structures"))?;
+    print_structures(model, design, colour, out)?;
+    print_prices(designed, colour, out)?;
+    let mut techniques: Vec<&str> = Vec::new();
+    for t in design.notes.iter().flat_map(|n| &n.techniques) {
+        if !techniques.contains(&t.as_str()) {
+            techniques.push(t);
+        }
+    }
+    if !techniques.is_empty() {
+        writeln!(out, "\n{}", words::heading(colour, "Techniques"))?;
+        let mut grid = Grid::new(2, &[]);
+        for t in techniques {
+            grid.line([name(t), plain(technique::meaning(t))]);
+        }
+        grid.print(colour, out)?;
+    }
+    print_warnings(designed, colour, out)
+}
+
+/// One line for each structure: its key and what it is for.
+pub(crate) fn print_structures(
+    model: &Model,
+    design: &Design,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut grid = Grid::new(2, &[]);
+    for (s, note) in design.structures.iter().zip(&design.notes) {
+        let why = match (note.serves.is_empty(), note.home_of.is_empty()) {
+            (false, false) => format!("for {}, and as a home", note.serves.join(", ")),
+            (false, true) => format!("for {}", note.serves.join(", ")),
+            (true, false) => "as a home of facts".to_owned(),
+            (true, true) => "for the checks and the maintenance of changes".to_owned(),
+        };
+        grid.line([
+            name(s.name.clone()),
+            plain(structure::key(model, s)),
+            faint(why),
+        ]);
+    }
+    grid.print(colour, out)
+}
+
+/// A question: what it costs, its plan and the structures that it reads.
+pub(crate) fn question(
+    designed: &Designed,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Designed {
+        model,
+        design,
+        unit,
+        ..
+    } = designed;
+    let (Some(priced), Some(question)) = (design.plans.get(at), model.questions.get(at)) else {
+        return Ok(());
+    };
+    let columns: Vec<&str> = priced.plan.output.iter().map(|o| o.name.as_str()).collect();
+    writeln!(
+        out,
+        "question {}: {} each, at {}",
+        paint(colour, words::NAME, &priced.name),
+        unit.show(priced.cost),
+        rate(designed, priced.weight),
+    )?;
+    writeln!(out, "  answers {}", columns.join(", "))?;
+    writeln!(out, "\n{}", words::heading(colour, "Plan"))?;
+    let teller = Teller {
+        model,
+        design,
+        params: &question.params,
+    };
+    plan::print_estimates(&teller.lines(&priced.plan, &[]), *unit, colour, out)?;
+    let read = design
+        .notes
+        .iter()
+        .zip(&design.structures)
+        .filter(|(n, _)| n.serves.contains(&priced.name));
+    let read: Vec<_> = read.collect();
+    if !read.is_empty() {
+        writeln!(out, "\n{}", words::heading(colour, "Structures"))?;
+        for (note, s) in read {
+            structure::brief(model, s, note, colour, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_change(
+    designed: &Designed,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Designed {
+        model,
+        design,
+        unit,
+        ..
+    } = designed;
+    let (Some(plan), Some(change)) = (design.writes.get(at), model.changes.get(at)) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "change {}: {} each, at {}",
+        paint(colour, words::NAME, &plan.name),
+        unit.show(plan.cost),
+        rate(designed, plan.weight),
+    )?;
+    writeln!(out, "  does {}", change::statements(model, change))?;
+    writeln!(out, "\n{}", words::heading(colour, "Write plan"))?;
+    change::print_plan(model, plan, *unit, colour, out)
 }

@@ -14,6 +14,8 @@ mod put;
 mod tour;
 mod verify;
 
+pub(crate) use check::print_text as print_findings;
+
 use crate::Outcome;
 use crate::terminal::{Color, Terminal};
 use anyhow::Result;

@@ -38,14 +38,23 @@ pub(crate) fn print_rows(
     terminal: &mut Terminal,
 ) -> io::Result<()> {
     match format {
-        RowFormat::Table => {
-            let look = table::Look {
-                width: terminal.width,
-                colour: terminal.colour,
-            };
-            table::print(model, columns, rows, look, &mut terminal.out)
-        }
+        RowFormat::Table => print_first(model, columns, rows, rows.len(), terminal),
         RowFormat::Json => json::print_array(model, columns, rows, &mut terminal.out),
         RowFormat::Jsonl => json::print_lines(model, columns, rows, &mut terminal.out),
     }
+}
+
+/// Prints the first rows of so many as a table.
+pub(crate) fn print_first(
+    model: &Model,
+    columns: &[Column<'_>],
+    rows: &[Vec<Value>],
+    of: usize,
+    terminal: &mut Terminal,
+) -> io::Result<()> {
+    let look = table::Look {
+        width: terminal.width,
+        colour: terminal.colour,
+    };
+    table::print(model, columns, rows, of, look, &mut terminal.out)
 }

@@ -25,17 +25,19 @@ const GAP: usize = 2;
 /// No column is made narrower than this.
 const NARROWEST: usize = 8;
 
-/// Prints a table and the number of its rows.
+/// Prints a table and the number of its rows, which may be the first ones of more.
 pub(super) fn print(
     model: &Model,
     columns: &[Column<'_>],
     rows: &[Vec<Value>],
+    of: usize,
     look: Look,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let rows: Vec<&[Value]> = rows.iter().map(Vec::as_slice).collect();
     level(model, columns, &rows, look, 0, out)?;
     let count = match rows.len() {
+        n if n < of => format!("(the first {n} of {of} rows)"),
         1 => "(1 row)".to_owned(),
         n => format!("({n} rows)"),
     };
@@ -282,7 +284,15 @@ mod tests {
             .map(|&(name, ty)| Column { name, ty })
             .collect();
         let mut out = Vec::new();
-        print(&Model::default(), &columns, rows, look, &mut out).unwrap();
+        print(
+            &Model::default(),
+            &columns,
+            rows,
+            rows.len(),
+            look,
+            &mut out,
+        )
+        .unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -60,6 +60,20 @@ fn shell(command: &str, folder: &Path) -> std::process::Output {
         .unwrap()
 }
 
+/// The transcript with `...` in the place of times, which differ from run to run.
+pub(crate) fn without_times(actual: &str) -> String {
+    let masked = actual.lines().map(|line| {
+        let time = ["found in ", "answered in "]
+            .iter()
+            .find_map(|words| line.find(words).map(|at| at + words.len()));
+        match time {
+            Some(at) => format!("{}...\n", &line[..at]),
+            None => format!("{line}\n"),
+        }
+    });
+    masked.collect()
+}
+
 /// Compares a transcript with what happened.
 pub(crate) fn compare(shown: &str, actual: &str) -> Result<(), String> {
     let shown_lines: Vec<&str> = shown.lines().map(str::trim_end).collect();

@@ -1,0 +1,115 @@
+//! From a model's files to its design, as several commands need it.
+
+use crate::command::print_findings;
+use crate::model_files::ModelFiles;
+use crate::terminal::Terminal;
+use crate::words::number::Unit;
+use anyhow::{Result, bail};
+use querent_compiler::design::target::{self, Target};
+use querent_compiler::design::{Design, Options, design};
+use querent_compiler::diagnostic::{Diagnostic, Style, nearest};
+use querent_compiler::model::Model;
+use std::io::Write;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Work that takes longer than this says so.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a design is asked for with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) model: &'a Path,
+    pub(crate) target: &'a str,
+    pub(crate) mix: Option<&'a str>,
+    pub(crate) cost_model: Option<&'a str>,
+    pub(crate) lossy: bool,
+}
+
+/// A design with what it was made from.
+pub(crate) struct Designed {
+    pub(crate) model: Model,
+    pub(crate) design: Design,
+    pub(crate) unit: Unit,
+    pub(crate) seconds: f64,
+}
+
+/// Reads and designs a model. None where the model has errors, which are printed.
+pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Option<Designed>> {
+    let mut target = target_named(wanted.target)?;
+    if let Some(name) = wanted.cost_model {
+        let priced = target_named(name)?;
+        (target.cost, target.about) = (priced.cost, priced.about);
+    }
+    let Some((model, _)) = read_model(wanted.model, terminal)? else {
+        return Ok(None);
+    };
+    let unit = Unit::of(&target);
+    let options = Options {
+        target,
+        mix: wanted.mix.map(str::to_owned),
+        lossy: wanted.lossy,
+        ..Options::embedded()
+    };
+    let start = Instant::now();
+    let design = with_notice("designing…", || design(&model, &options))?;
+    Ok(Some(Designed {
+        model,
+        design,
+        unit,
+        seconds: start.elapsed().as_secs_f64(),
+    }))
+}
+
+/// Reads a model and its text. None where it has errors, which are printed.
+pub(crate) fn read_model(path: &Path, terminal: &mut Terminal) -> Result<Option<(Model, String)>> {
+    let files = ModelFiles::read(path)?;
+    let text = files.text();
+    let (model, diagnostics) = querent_compiler::parse(&path.display().to_string(), &text);
+    let errors: Vec<Diagnostic> = diagnostics
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect();
+    if let Some(model) = model {
+        return Ok(Some((model, text)));
+    }
+    terminal.out.flush()?;
+    let style = if terminal.colour_err {
+        Style::Colour
+    } else {
+        Style::Plain
+    };
+    print_findings(&files, &errors, style, &mut std::io::stderr())?;
+    Ok(None)
+}
+
+/// A target by name.
+pub(crate) fn target_named(name: &str) -> Result<Target> {
+    if let Some(target) = target::named(name) {
+        return Ok(target);
+    }
+    let names = target::NAMES;
+    match nearest(name, names.iter().copied()) {
+        Some(near) => bail!("there is no target `{name}`; did you mean `{near}`?"),
+        None => bail!(
+            "there is no target `{name}`; the targets are {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Does some work; says so on standard error where it takes long.
+pub(crate) fn with_notice<T>(notice: &str, work: impl FnOnce() -> T) -> T {
+    let (done, waiting) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = writeln!(std::io::stderr(), "{notice}");
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}

@@ -1,0 +1,168 @@
+//! Changes in words: what they check, read and write, and what they did.
+
+use super::counted;
+use super::grid::{Grid, name, plain};
+use super::number::{self, Unit};
+use querent::Receipt;
+use querent_compiler::design::{WritePlan, WriteStep};
+use querent_compiler::model::{Change, EntityId, Field, Model, Statement};
+use std::io::{self, Write};
+
+/// What a change consists of: `update User (name)`.
+pub(crate) fn statements(model: &Model, change: &Change) -> String {
+    list(model, &change.statements)
+}
+
+fn list(model: &Model, statements: &[Statement]) -> String {
+    let shown = statements.iter().map(|statement| match statement {
+        Statement::Insert { entity, upsert, .. } => {
+            let verb = if *upsert { "upsert" } else { "insert" };
+            format!("{verb} {}", model.entity(*entity).name)
+        }
+        Statement::Update { entity, set, .. } => {
+            let fields: Vec<&str> = set
+                .iter()
+                .map(|(slot, _)| field(model, *entity, *slot))
+                .collect();
+            format!(
+                "update {} ({})",
+                model.entity(*entity).name,
+                fields.join(", ")
+            )
+        }
+        Statement::Delete { entity, .. } => format!("delete {}", model.entity(*entity).name),
+        Statement::ForEach { body, .. } => format!("for each element: {}", list(model, body)),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn field(model: &Model, entity: EntityId, slot: usize) -> &str {
+    match model.root(entity).fields.get(slot) {
+        Some(Field::Attribute(a)) => &model.attribute(*a).name,
+        Some(Field::Reference(r)) => &model.reference(*r).name,
+        _ => "type",
+    }
+}
+
+/// Rows written by one change: on average, and at most.
+pub(crate) fn written(plan: &WritePlan) -> (f64, f64) {
+    let writes = plan.steps.iter().filter(|s| is_write(s));
+    writes.fold((0.0, 0.0), |(avg, max), s| (avg + s.rows, max + s.rows_max))
+}
+
+fn is_write(step: &WriteStep) -> bool {
+    matches!(step.op.as_str(), "put" | "delete")
+}
+
+/// What a read of a write plan is for.
+fn purpose(model: &Model, step: &WriteStep) -> String {
+    let what = &step.structure;
+    let check = step.op == "check";
+    match what.split_once(" by ") {
+        Some((entity, reference)) => format!("every {entity} that refers to it by {reference}"),
+        None if model.entity_named(what).is_none() => format!("that no other has the same {what}"),
+        None if step.op == "find" => format!("the {what} to change"),
+        None if check => format!("{what} by key: is it there?"),
+        None => format!("values of {what}"),
+    }
+}
+
+/// Prints the steps of a write plan.
+pub(crate) fn print_plan(
+    model: &Model,
+    plan: &WritePlan,
+    unit: Unit,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut grid = Grid::new(2, &[1, 2, 3]);
+    grid.head(&["step", "rows", "at most", "cost", "what"]);
+    for step in &plan.steps {
+        let (rows, most) = if is_write(step) {
+            (number::count(step.rows), number::count(step.rows_max))
+        } else {
+            (String::new(), String::new())
+        };
+        let what = if is_write(step) {
+            name(step.structure.clone())
+        } else {
+            plain(purpose(model, step))
+        };
+        grid.line([
+            plain(step.op.clone()),
+            plain(rows),
+            plain(most),
+            plain(unit.show(step.cost)),
+            what,
+        ]);
+    }
+    grid.print(colour, out)?;
+    let (rows, most) = written(plan);
+    writeln!(
+        out,
+        "  in all {} rows written, {} at most",
+        number::count(rows),
+        number::count(most)
+    )
+}
+
+/// `1 inserted, 2 updated`.
+pub(crate) fn instances(receipt: &Receipt) -> String {
+    let counts = [
+        (receipt.inserted, "inserted"),
+        (receipt.updated, "updated"),
+        (receipt.deleted, "deleted"),
+    ];
+    let shown: Vec<String> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{} {word}", number::count(*n as f64)))
+        .collect();
+    if shown.is_empty() {
+        "nothing to change".into()
+    } else {
+        shown.join(", ")
+    }
+}
+
+/// Prints what a change did.
+pub(crate) fn print_receipt(
+    receipt: &Receipt,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let rows: usize = receipt
+        .written
+        .values()
+        .map(|(puts, deletes)| puts + deletes)
+        .sum();
+    writeln!(
+        out,
+        "{}; {} written, {}",
+        instances(receipt),
+        counted(rows, "row"),
+        counted(receipt.reads as usize, "get"),
+    )?;
+    let mut grid = Grid::new(2, &[1, 2]);
+    for (structure, (puts, deletes)) in &receipt.written {
+        grid.line([
+            name(structure.clone()),
+            plain(format!("{} put", number::count(*puts as f64))),
+            plain(format!("{} deleted", number::count(*deletes as f64))),
+        ]);
+    }
+    grid.print(colour, out)
+}
+
+/// Adds what another change did.
+pub(crate) fn add(total: &mut Receipt, receipt: Receipt) {
+    total.inserted += receipt.inserted;
+    total.updated += receipt.updated;
+    total.deleted += receipt.deleted;
+    total.reads += receipt.reads;
+    for (structure, (puts, deletes)) in receipt.written {
+        let sum = total.written.entry(structure).or_default();
+        sum.0 += puts;
+        sum.1 += deletes;
+    }
+}

@@ -1,0 +1,274 @@
+//! The walk through a plan: each operator behind its input, subplans behind what needs them.
+
+use super::{Frames, Line, Teller};
+use querent::operator::{Actual, steps};
+use querent_compiler::design::{Estimate, Op, Plan, Sub, Term, Test};
+use querent_compiler::model::AggregateFn;
+
+/// The steps of a plan, with what each did where that is known.
+pub(super) fn lines(teller: &Teller<'_>, plan: &Plan, profile: &[Actual]) -> Vec<Line> {
+    // A step is found again by its address: the profile has the order of `steps`.
+    let addresses = steps(plan)
+        .into_iter()
+        .map(|step| std::ptr::from_ref(step.op));
+    let actuals = addresses.zip(profile.iter().copied()).collect();
+    let mut walk = Walk {
+        teller,
+        actuals,
+        lines: Vec::new(),
+    };
+    walk.plan(plan, &Frames::new(), 0);
+    walk.lines
+}
+
+fn aggregate_name(f: AggregateFn) -> &'static str {
+    match f {
+        AggregateFn::Count => "count",
+        AggregateFn::Sum => "sum",
+        AggregateFn::Min => "min",
+        AggregateFn::Max => "max",
+        AggregateFn::Avg => "avg",
+    }
+}
+
+struct Walk<'a> {
+    teller: &'a Teller<'a>,
+    actuals: Vec<(*const Op, Actual)>,
+    lines: Vec<Line>,
+}
+
+impl Walk<'_> {
+    fn plan(&mut self, plan: &Plan, outer: &Frames, depth: usize) {
+        let frames = self.op(&plan.root, outer, depth);
+        for output in &plan.output {
+            self.subs(&output.term, &frames, depth, Some(&output.name));
+        }
+    }
+
+    fn say(&mut self, op: &Op, depth: usize, text: String, estimate: Option<&Estimate>) {
+        let address = std::ptr::from_ref(op);
+        let actual = self
+            .actuals
+            .iter()
+            .find(|(a, _)| *a == address)
+            .map(|(_, actual)| *actual);
+        self.lines.push(Line {
+            depth,
+            text,
+            estimate: estimate.copied(),
+            actual,
+        });
+    }
+
+    /// Tells an operator behind its input, and gives the frames of what leaves it.
+    fn op(&mut self, op: &Op, outer: &Frames, depth: usize) -> Frames {
+        let teller = self.teller;
+        match op {
+            Op::Input => outer.clone(),
+            Op::Get {
+                input,
+                get,
+                estimate,
+                ..
+            } => {
+                let mut frames = self.op(input, outer, depth);
+                let everything = get.eq.is_empty() && get.lower.is_none() && get.upper.is_none();
+                let verb = match (&**input, everything) {
+                    (Op::Input, true) => "scan",
+                    (Op::Input, false) => "get",
+                    _ => "follow",
+                };
+                self.say(op, depth, teller.get(verb, get, &frames), Some(estimate));
+                frames.push(teller.frame(get));
+                frames
+            }
+            Op::Merge {
+                input,
+                list,
+                get,
+                estimate,
+                ..
+            } => {
+                let mut frames = self.op(input, outer, depth);
+                let text = teller.get("merge", get, &frames);
+                let list = teller.terms(list, &frames);
+                self.say(
+                    op,
+                    depth,
+                    format!("{text}, for each of {list}"),
+                    Some(estimate),
+                );
+                frames.push(teller.frame(get));
+                frames
+            }
+            Op::Elements { input, of } => {
+                let mut frames = self.op(input, outer, depth);
+                let of = teller.term(of, &frames);
+                self.say(op, depth, format!("elements of {of}"), None);
+                frames.push(vec![
+                    format!("element of {of}").into(),
+                    "position".to_owned().into(),
+                    "key".to_owned().into(),
+                ]);
+                frames
+            }
+            Op::Filter {
+                input,
+                tests,
+                estimate,
+            } => {
+                let frames = self.op(input, outer, depth);
+                let shown: Vec<String> = tests.iter().map(|t| teller.test(t, &frames)).collect();
+                self.say(
+                    op,
+                    depth,
+                    format!("filter {}", shown.join(" and ")),
+                    Some(estimate),
+                );
+                for test in tests {
+                    self.test_subs(test, &frames, depth);
+                }
+                frames
+            }
+            Op::Distinct { input, by } => {
+                let frames = self.op(input, outer, depth);
+                self.say(
+                    op,
+                    depth,
+                    format!("distinct {}", teller.terms(by, &frames)),
+                    None,
+                );
+                frames
+            }
+            Op::Sort {
+                input,
+                by,
+                estimate,
+            } => {
+                let frames = self.op(input, outer, depth);
+                self.say(
+                    op,
+                    depth,
+                    format!("sort by {}", teller.ordered(by, &frames)),
+                    Some(estimate),
+                );
+                for (term, _) in by {
+                    self.subs(term, &frames, depth, None);
+                }
+                frames
+            }
+            Op::Page { input, page, .. } => {
+                let frames = self.op(input, outer, depth);
+                self.say(op, depth, format!("page {}", teller.page(page)), None);
+                frames
+            }
+            Op::Limit { input, count, .. } => {
+                let frames = self.op(input, outer, depth);
+                self.say(
+                    op,
+                    depth,
+                    format!("limit {}", teller.term(count, &frames)),
+                    None,
+                );
+                frames
+            }
+            Op::Aggregate {
+                input,
+                group,
+                aggregates,
+                estimate,
+                ..
+            } => {
+                let frames = self.op(input, outer, depth);
+                let mut names: Vec<String> =
+                    group.iter().map(|t| teller.term(t, &frames)).collect();
+                let by = names.join(", ");
+                let computed = aggregates.iter().map(|a| {
+                    let arg = a
+                        .arg
+                        .as_ref()
+                        .map_or_else(|| "*".into(), |t| teller.term(t, &frames));
+                    let distinct = if a.distinct { "distinct " } else { "" };
+                    format!("{}({distinct}{arg})", aggregate_name(a.function))
+                });
+                let computed: Vec<String> = computed.collect();
+                let mut text = format!("aggregate {}", computed.join(", "));
+                if !by.is_empty() {
+                    text = format!("{text} by {by}");
+                }
+                self.say(op, depth, text, Some(estimate));
+                names.extend(computed);
+                vec![names.into_iter().map(Into::into).collect()]
+            }
+        }
+    }
+
+    /// Tells the subplans in a term.
+    fn subs(&mut self, term: &Term, frames: &Frames, depth: usize, name: Option<&str>) {
+        match term {
+            Term::Sub(sub) => {
+                let (verb, plan) = match &**sub {
+                    Sub::Nested(plan) => ("nest", plan),
+                    Sub::Scalar(plan) => ("compute", plan),
+                };
+                let what = name.map(|n| format!(" {n}")).unwrap_or_default();
+                let text = format!("{verb}{what}, for each row:");
+                self.lines.push(Line {
+                    depth,
+                    text,
+                    estimate: None,
+                    actual: None,
+                });
+                self.plan(plan, frames, depth + 1);
+            }
+            Term::Shape(first, terms) => {
+                self.subs(first, frames, depth, name);
+                for term in terms {
+                    self.subs(term, frames, depth, name);
+                }
+            }
+            Term::Key(terms) | Term::Call(_, terms) => {
+                for term in terms {
+                    self.subs(term, frames, depth, name);
+                }
+            }
+            Term::Binary(_, a, b) | Term::At(a, b) => {
+                self.subs(a, frames, depth, name);
+                self.subs(b, frames, depth, name);
+            }
+            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+        }
+    }
+
+    fn test_subs(&mut self, test: &Test, frames: &Frames, depth: usize) {
+        match test {
+            Test::And(tests) | Test::Or(tests) => {
+                for test in tests {
+                    self.test_subs(test, frames, depth);
+                }
+            }
+            Test::Not(test) => self.test_subs(test, frames, depth),
+            Test::Compare(a, _, b) | Test::InList(a, b) => {
+                self.subs(a, frames, depth, None);
+                self.subs(b, frames, depth, None);
+            }
+            Test::In(a, terms) => {
+                self.subs(a, frames, depth, None);
+                for term in terms {
+                    self.subs(term, frames, depth, None);
+                }
+            }
+            Test::IsNull(a) => self.subs(a, frames, depth, None),
+            Test::Exists(op) => {
+                let text = "exists:".into();
+                self.lines.push(Line {
+                    depth,
+                    text,
+                    estimate: None,
+                    actual: None,
+                });
+                self.op(op, frames, depth + 1);
+            }
+        }
+    }
+}

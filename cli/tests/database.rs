@@ -1,0 +1,548 @@
+//! Commands that design, and that work on a database: what they print, what they refuse, exit codes.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const MODEL: &str = "\
+model blog
+
+entity Author (1k) {
+  id    int               key
+  name  text(20, max 60)  unique
+}
+entity Post (100k) {
+  id      int        key
+  title   text(60)
+  at      timestamp
+  author  -> Author  as posts (avg 100, max 5k)
+}
+
+question latest_of (100/s)
+  select title, author.name from Post where author.id = $author order by at desc limit 2 after $cursor
+
+change publish (1/s)    insert Post
+change rename  (1/h)    update Author set name where id = $author
+change leave   (1/day)  delete Author where id = $author
+";
+
+/// What a command did.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn expect(self, code: i32) -> Ran {
+        assert_eq!(self.code, code, "out: {}\nerr: {}", self.out, self.err);
+        self
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap()
+    }
+}
+
+/// A folder with the model, and a database where it was asked for.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("blog.querent"), MODEL).unwrap();
+        Place(folder)
+    }
+
+    /// Two authors and three posts.
+    fn with_database() -> Place {
+        let place = Place::new();
+        place.run("create blog.db --model blog.querent").expect(0);
+        let authors = "{\"id\": 1, \"name\": \"Ann\"}\n\n{\"id\": 2, \"name\": \"Ben\"}\n";
+        place.feed("put blog.db Author --stdin", authors).expect(0);
+        let post = |n: usize| {
+            format!(
+                "{{\"id\": {n}, \"title\": \"t{n}\", \"at\": \"2026-01-0{n}T00:00:00Z\", \"author\": 1}}\n"
+            )
+        };
+        let posts: String = (1..=3).map(post).collect();
+        place.feed("put blog.db Post --stdin", &posts).expect(0);
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        self.feed(line, "")
+    }
+
+    fn feed(&self, line: &str, input: &str) -> Ran {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_querent"))
+            .args(line.split(' '))
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that fails early does not read its input.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Ran {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn keys(value: &serde_json::Value) -> Vec<&str> {
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn a_design_as_json_has_the_fields_of_the_contract() {
+    let design = Place::new()
+        .run("design blog.querent --format json")
+        .expect(0)
+        .json();
+    assert_eq!(
+        keys(&design),
+        [
+            "version",
+            "model",
+            "target",
+            "mix",
+            "cost",
+            "structures",
+            "plans",
+            "writes",
+            "warnings",
+            "search"
+        ]
+    );
+    assert_eq!(design["version"], 1);
+    assert_eq!(keys(&design["cost"]), ["total", "questions", "changes"]);
+    assert_eq!(keys(&design["cost"]["questions"]), ["latest_of"]);
+    assert_eq!(
+        keys(&design["cost"]["changes"]),
+        ["publish", "rename", "leave"]
+    );
+    assert_eq!(
+        keys(&design["search"]),
+        ["candidates", "optimal", "gap", "seconds"]
+    );
+    let fields = [
+        "name",
+        "entities",
+        "partition",
+        "clustering",
+        "columns",
+        "techniques",
+        "serves",
+        "home_of",
+        "rows",
+        "bytes",
+        "partition_rows_max",
+        "partition_bytes_max",
+        "row_bytes_max",
+        "key_bytes_max",
+    ];
+    for structure in design["structures"].as_array().unwrap() {
+        // `where` stands beside the fields of the contract.
+        let found: Vec<&str> = keys(structure)
+            .into_iter()
+            .filter(|k| *k != "where")
+            .collect();
+        assert_eq!(found, fields);
+    }
+    let step = &design["plans"]["latest_of"][0];
+    for field in [
+        "op",
+        "structure",
+        "eq",
+        "range",
+        "order",
+        "rows",
+        "reads",
+        "cost",
+    ] {
+        assert!(
+            !step[field].is_null() || field == "range",
+            "{field} of {step}"
+        );
+    }
+    for step in design["writes"]["publish"].as_array().unwrap() {
+        assert_eq!(
+            keys(step),
+            ["op", "structure", "rows", "rows_max", "reads", "cost"]
+        );
+    }
+}
+
+#[test]
+fn a_design_in_words_and_as_markdown() {
+    let place = Place::new();
+    let text = place.run("design blog.querent").expect(0).out;
+    for part in [
+        "proven to be the cheapest",
+        "author.id | at desc",
+        "latest_of",
+        "100/s",
+        "µs",
+        "denormalization",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+    assert!(
+        place
+            .run("design blog.querent --color always")
+            .expect(0)
+            .out
+            .contains('\u{1b}')
+    );
+    let md = place.run("design blog.querent --format md").expect(0).out;
+    assert!(md.starts_with("# blog for embedded\n"), "{md}");
+    assert!(md.contains("author.id \\| at desc"), "{md}");
+    place
+        .run("design blog.querent --target cassandra --lossy")
+        .expect(0);
+}
+
+#[test]
+fn a_design_that_cannot_be_made_says_why() {
+    let place = Place::new();
+    let target = place.run("design blog.querent --target casandra").expect(2);
+    assert!(
+        target.err.contains("did you mean `cassandra`"),
+        "{}",
+        target.err
+    );
+    let mix = place.run("design blog.querent --mix bidding").expect(2);
+    assert!(mix.err.contains("there is no mix `bidding`"), "{}", mix.err);
+    place.run("design missing.querent").expect(2);
+    std::fs::write(place.path().join("bad.querent"), "entity X {").unwrap();
+    let bad = place.run("design bad.querent").expect(1);
+    assert!(
+        bad.err.contains("bad.querent:1") && bad.out.is_empty(),
+        "{}",
+        bad.err
+    );
+}
+
+#[test]
+fn everything_can_be_explained() {
+    let place = Place::new();
+    let all = place.run("explain blog.querent").expect(0).out;
+    assert!(
+        all.contains("index-table") && all.contains("lists the same instances"),
+        "{all}"
+    );
+    let question = place.run("explain blog.querent latest_of").expect(0).out;
+    assert!(
+        question.contains("where author.id = $author, by at desc, after $cursor"),
+        "{question}"
+    );
+    let change = place.run("explain blog.querent rename").expect(0).out;
+    assert!(
+        change.contains("that no other has the same Author.name"),
+        "{change}"
+    );
+    assert!(
+        change.contains("update Author (name)") && change.contains("at most"),
+        "{change}"
+    );
+    let design = place
+        .run("design blog.querent --format json")
+        .expect(0)
+        .json();
+    for structure in design["structures"].as_array().unwrap() {
+        let name = structure["name"].as_str().unwrap();
+        let told = place
+            .run(&format!("explain blog.querent {name}"))
+            .expect(0)
+            .out;
+        assert!(told.starts_with(&format!("{name}: ")), "{told}");
+    }
+    let unknown = place.run("explain blog.querent renam").expect(2);
+    assert!(
+        unknown.err.contains("did you mean `rename`"),
+        "{}",
+        unknown.err
+    );
+}
+
+#[test]
+fn a_database_is_created_once() {
+    let place = Place::new();
+    let created = place.run("create blog.db --model blog.querent").expect(0);
+    assert!(
+        created.out.starts_with("blog.db: an empty database of"),
+        "{}",
+        created.out
+    );
+    let again = place.run("create blog.db --model blog.querent").expect(2);
+    assert!(
+        again.err.contains("exists and is not empty"),
+        "{}",
+        again.err
+    );
+    std::fs::write(place.path().join("bad.querent"), "entity X {").unwrap();
+    place.run("create bad.db --model bad.querent").expect(1);
+    assert!(!place.path().join("bad.db").exists());
+    place.run("ask none.db latest_of author=1").expect(2);
+}
+
+#[test]
+fn put_tells_lines_and_leaves_no_half_batch() {
+    let place = Place::with_database();
+    let pairs = place.run("put blog.db Author id=3 name=Cem").expect(0);
+    assert!(
+        pairs.out.starts_with("1 inserted; 2 rows written"),
+        "{}",
+        pairs.out
+    );
+    let again = place.run("put blog.db Author id=3 name=Cemal").expect(0);
+    assert!(again.out.starts_with("1 updated"), "{}", again.out);
+
+    let unknown = place.run("put blog.db Author id=4 nmae=Dan").expect(1);
+    assert!(
+        unknown.err.contains("did you mean `name`"),
+        "{}",
+        unknown.err
+    );
+    let taken = place.run("put blog.db Author id=4 name=Ann").expect(1);
+    assert!(taken.err.contains("which 1 has already"), "{}", taken.err);
+    let entity = place.run("put blog.db Auhtor id=4 name=Dan").expect(2);
+    assert!(
+        entity.err.contains("did you mean `Author`"),
+        "{}",
+        entity.err
+    );
+    place.run("put blog.db Author").expect(2);
+
+    let lines = "{\"id\": 5, \"name\": \"Eva\"}\n\n{\"id\": 6, \"name\": 7}\n{\"id\"\n";
+    let rejected = place.feed("put blog.db Author --stdin", lines).expect(1);
+    assert!(
+        rejected.err.contains("line 3: name: found the number 7"),
+        "{}",
+        rejected.err
+    );
+    assert!(
+        rejected
+            .err
+            .contains("line 4: found something that is not JSON"),
+        "{}",
+        rejected.err
+    );
+    let dangling = "{\"id\": 9, \"title\": \"x\", \"at\": 0, \"author\": 77}\n";
+    let refused = place.feed("put blog.db Post --stdin", dangling).expect(1);
+    assert!(
+        refused
+            .err
+            .contains("line 1: Post 9: author refers to Author 77"),
+        "{}",
+        refused.err
+    );
+    // Nothing of the batch is there, so the name is still free and the author is not known.
+    place.run("put blog.db Author id=7 name=Eva").expect(0);
+}
+
+#[test]
+fn ask_prints_rows_pages_and_profiles() {
+    let place = Place::with_database();
+    let table = place.run("ask blog.db latest_of author=1").expect(0);
+    assert!(
+        table.out.contains("t3") && table.out.ends_with("(2 rows)\n"),
+        "{}",
+        table.out
+    );
+    let cursor = table
+        .err
+        .strip_prefix("next: ")
+        .unwrap()
+        .trim_end()
+        .to_owned();
+    assert!(cursor.starts_with("cursor="), "{cursor}");
+    let next = place
+        .run(&format!(
+            "ask blog.db latest_of author=1 {cursor} --format json"
+        ))
+        .expect(0);
+    assert_eq!(
+        next.json(),
+        serde_json::json!([{ "title": "t1", "name": "Ann" }])
+    );
+    assert!(
+        next.err.is_empty(),
+        "the last page has no next one: {}",
+        next.err
+    );
+
+    let lines = "{\"author\": 1}\n{\"author\": 2}\n";
+    let jsonl = place
+        .feed("ask blog.db latest_of --stdin --format jsonl", lines)
+        .expect(0);
+    assert_eq!(jsonl.out.lines().count(), 2, "{}", jsonl.out);
+
+    let profile = place
+        .run("ask blog.db latest_of author=1 --profile")
+        .expect(0)
+        .out;
+    assert!(
+        profile.contains("expected") && profile.contains("where author.id = $author"),
+        "{profile}"
+    );
+    let beside = place
+        .run("ask blog.db latest_of author=1 --profile --format jsonl")
+        .expect(0);
+    assert!(
+        beside.err.contains("Profile") && !beside.out.contains("Profile"),
+        "{}",
+        beside.err
+    );
+}
+
+#[test]
+fn ask_says_what_is_wrong_once() {
+    let place = Place::with_database();
+    let said = |line: &str, text: &str| {
+        let ran = place.run(line).expect(2);
+        assert_eq!(ran.err.matches(text).count(), 1, "{}", ran.err);
+    };
+    said("ask blog.db latest author=1", "did you mean `latest_of`");
+    said("ask blog.db latest_of author=x", "expected a whole number");
+    said(
+        "ask blog.db latest_of autor=1",
+        "there is no parameter `autor`",
+    );
+    said("ask blog.db latest_of", "parameter `author` is missing");
+    said(
+        "ask blog.db latest_of author=1 cursor=zzz",
+        "the cursor has 3 characters",
+    );
+    let line = place
+        .feed(
+            "ask blog.db latest_of --stdin",
+            "{\"author\": 1}\n{\"author\": []}\n",
+        )
+        .expect(2);
+    assert!(line.err.contains("line 2: "), "{}", line.err);
+}
+
+#[test]
+fn a_change_gives_a_receipt_or_a_reason() {
+    let place = Place::with_database();
+    let renamed = place
+        .run("change blog.db rename author=1 name=Anna")
+        .expect(0)
+        .out;
+    assert!(
+        renamed.starts_with("1 updated; 6 rows written"),
+        "{renamed}"
+    );
+    assert!(
+        renamed.contains("post_by_author_id  3 put  0 deleted"),
+        "{renamed}"
+    );
+    let rows = place
+        .run("ask blog.db latest_of author=1 --format jsonl")
+        .expect(0)
+        .out;
+    assert!(rows.lines().all(|row| row.contains("Anna")), "{rows}");
+
+    let refused = place.run("change blog.db leave author=1").expect(1);
+    assert!(
+        refused
+            .err
+            .starts_with("refused: Author 1 is referred to by Post"),
+        "{}",
+        refused.err
+    );
+    let none = place
+        .run("change blog.db rename author=99 name=X")
+        .expect(0);
+    assert!(none.out.starts_with("nothing to change"), "{}", none.out);
+    place.run("change blog.db rename author=1").expect(2);
+    place.run("change blog.db renam author=1").expect(2);
+
+    let lines = "{\"author\": 1, \"name\": \"A\"}\n{\"author\": 2, \"name\": \"A\"}\n";
+    let several = place.feed("change blog.db rename --stdin", lines).expect(1);
+    assert!(
+        several.out.starts_with("1 change, 1 refused: 1 updated"),
+        "{}",
+        several.out
+    );
+    assert!(
+        several.err.starts_with("line 2: refused: "),
+        "{}",
+        several.err
+    );
+    let at = "2026-02-01T00:00:00Z";
+    let json = place.run(&format!(
+        "change blog.db publish id=8 title=q at={at} author=2 --format json"
+    ));
+    assert_eq!(json.expect(0).json()["inserted"], 1);
+}
+
+#[test]
+fn the_tour_ends_well_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let temporary = place.path().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let tour = Command::new(env!("CARGO_BIN_EXE_querent"))
+        .arg("tour")
+        .env("TMPDIR", &temporary)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(tour.stdout).unwrap();
+    assert!(
+        tour.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&tour.stderr)
+    );
+    assert!(
+        text.contains("_renamed") && text.lines().count() < 120,
+        "{text}"
+    );
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    place.run("tour --keep kept.db").expect(0);
+    place
+        .run("ask kept.db front_page category=rust --format jsonl")
+        .expect(0);
+}
+
+#[test]
+fn whoever_has_seen_enough_rows_is_no_failure() {
+    let place = Place::with_database();
+    for line in [
+        "design blog.querent",
+        "ask blog.db latest_of author=1",
+        "explain blog.querent",
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_querent"))
+            .args(line.split(' '))
+            .current_dir(place.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}");
+        assert!(
+            !String::from_utf8_lossy(&output.stderr).contains("error"),
+            "{line}"
+        );
+    }
+}
