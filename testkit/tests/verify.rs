@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-fn database(text: &str, facts: impl FnOnce(&Schema) -> Vec<(querent::compiler::model::EntityId, Vec<Value>)>) -> Database<Memory> {
-    let schema = Arc::new(schema_of("test.querent", text, &Options::embedded()).unwrap());
+fn database(text: &str, options: &Options, facts: impl FnOnce(&Schema) -> Vec<(querent::compiler::model::EntityId, Vec<Value>)>) -> Database<Memory> {
+    let schema = Arc::new(schema_of("test.querent", text, options).unwrap());
     let store = Memory::new(schema.structure_names().len());
     let database = Database::with_store(Arc::clone(&schema), store);
     database.put_all(facts(&schema)).unwrap();
@@ -24,8 +24,10 @@ fn database(text: &str, facts: impl FnOnce(&Schema) -> Vec<(querent::compiler::m
 
 fn random(seed: u64, rows: usize) -> Database<Memory> {
     let mut rng = Rng::new(seed);
-    let text = generate::model(&mut rng, Size::default());
-    database(&text, |schema| {
+    // Small models: what is tested here is verify, not the search for a design.
+    let text = generate::model(&mut rng, Size { entities: 3, questions: 2, changes: 1 });
+    let options = Options::embedded();
+    database(&text, &options, |schema| {
         let (facts, _) = generate::facts(&mut rng, &schema.model, rows);
         facts.rows.iter().flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone()))).collect()
     })
@@ -59,7 +61,7 @@ fn is_home(schema: &Schema, id: StructureId) -> bool {
 
 #[test]
 fn random_databases_are_clean() {
-    for seed in 1..120 {
+    for seed in 1..31 {
         let report = verify(&random(seed, 12));
         assert!(report.is_clean(), "seed {seed}: {}", report.findings[0]);
     }
@@ -78,7 +80,7 @@ enum Harm {
 #[test]
 fn every_kind_of_damage_is_found_and_mended() {
     let mut done = 0;
-    for seed in 1..120 {
+    for seed in 1..31 {
         let database = random(seed, 10);
         let schema = Arc::clone(database.schema());
         let before = content(&database);
@@ -152,13 +154,13 @@ fn every_kind_of_damage_is_found_and_mended() {
             }
         }
     }
-    assert!(done > 100, "{done}");
+    assert!(done > 30, "{done}");
 }
 
 #[test]
 fn what_depends_on_a_damaged_home_is_left_alone() {
     let mut done = 0;
-    for seed in 1..120 {
+    for seed in 1..31 {
         let database = random(seed, 8);
         let schema = Arc::clone(database.schema());
         let before = content(&database);
@@ -190,7 +192,7 @@ fn what_depends_on_a_damaged_home_is_left_alone() {
             }
         }
     }
-    assert!(done > 100, "{done}");
+    assert!(done > 30, "{done}");
 }
 
 const BLOG: &str = "
@@ -209,7 +211,7 @@ change join (1/s) insert User
 ";
 
 fn blog() -> Database<Memory> {
-    database(BLOG, |schema| {
+    database(BLOG, &Options::embedded(), |schema| {
         let (user, post) = (schema.model.entity_named("User").unwrap(), schema.model.entity_named("Post").unwrap());
         let text = |t: &str| Value::Text(t.into());
         let mut rows = vec![

@@ -14,10 +14,12 @@ mod rows;
 mod sequences;
 mod structures;
 
-pub(crate) use finding::{instance_text, text};
+pub(crate) use finding::instance_text;
+pub(crate) use homes::{concrete, is_a, references, slot_name, unique_key, unique_values};
 pub use finding::{Difference, Finding, FindingKind};
 pub use repair::Repaired;
 pub(crate) use rows::StoredRows;
+pub(crate) use sequences::{Numbers, last as last_number, layout as sequence_layout};
 
 use crate::facts::FactError;
 use crate::recompute::ReferrerSorter;
