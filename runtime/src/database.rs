@@ -45,6 +45,15 @@ pub enum Error {
     /// A change.
     #[error(transparent)]
     Change(#[from] ChangeFailure),
+    /// A fact.
+    #[error(transparent)]
+    Facts(#[from] crate::facts::FactError),
+    /// Sorting on disk.
+    #[error(transparent)]
+    Sort(#[from] crate::load::SortError),
+    /// A load.
+    #[error(transparent)]
+    Load(#[from] crate::load::LoadError),
     /// A row of an answer does not fit the type that it was to become.
     #[error("a row does not fit: {0}")]
     Deserialize(#[from] serde_json::Error),

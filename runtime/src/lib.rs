@@ -48,6 +48,7 @@ pub mod key;
 pub mod layout;
 pub mod operator;
 mod params;
+mod recompute;
 pub mod row;
 pub mod schema;
 #[cfg(test)]
@@ -55,6 +56,7 @@ mod samples;
 pub mod load;
 pub mod store;
 pub mod value_ref;
+pub mod verify;
 
 pub use change::{ChangeFailure, Receipt, Refusal};
 pub use database::{Answered, Asked, Database, Error, Snapshot, schema_of};

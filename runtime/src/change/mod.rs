@@ -7,6 +7,7 @@ mod refusal;
 mod statements;
 
 pub use refusal::Refusal;
+pub(crate) use statements::sequence_counter;
 
 use crate::facts::{FactError, Overlay, StoreFacts};
 use crate::operator::AskError;

@@ -1,0 +1,32 @@
+//! The stored rows of a structure, one by one.
+
+use crate::facts::FactError;
+use crate::store::{Batch, Fill, Keys, Read, Reader, Source};
+use crate::Error;
+use querent_compiler::design::StructureId;
+
+/// All rows of a structure, by key.
+pub(crate) struct StoredRows<R: Reader> {
+    source: R::S,
+    batch: Batch<R::B>,
+}
+
+impl<R: Reader> StoredRows<R> {
+    pub(crate) fn new(reader: &R, structure: StructureId) -> Result<Self, Error> {
+        let keys = Keys::Range { lower: vec![], upper: None };
+        let source = reader.open(&Read { structure, keys, reverse: false, limit: None })?;
+        Ok(StoredRows { source, batch: Batch::default() })
+    }
+
+    /// The next row.
+    pub(crate) fn next(&mut self) -> Result<Option<(R::B, R::B)>, Error> {
+        if self.batch.rows.is_empty() {
+            match self.source.fill(256, &mut self.batch)? {
+                Fill::Rows => self.batch.rows.reverse(),
+                Fill::End => return Ok(None),
+                Fill::Wait => return Err(FactError::Wait.into()),
+            }
+        }
+        Ok(self.batch.rows.pop())
+    }
+}
