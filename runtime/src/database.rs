@@ -95,8 +95,16 @@ impl Database<Lmdb> {
         let schema = schema_of(file_name, text, options)?;
         let design = serde_json::to_vec(&schema.design)?;
         let meta: [(&str, &[u8]); 2] = [(META_MODEL, text.as_bytes()), (META_DESIGN, &design)];
-        let store = Lmdb::create(path, &schema.structure_names(), &meta, lmdb::Options::default())?;
-        Ok(Database { schema: Arc::new(schema), store })
+        let store = Lmdb::create(
+            path,
+            &schema.structure_names(),
+            &meta,
+            lmdb::Options::default(),
+        )?;
+        Ok(Database {
+            schema: Arc::new(schema),
+            store,
+        })
     }
 
     /// Opens the database in a folder.
@@ -117,9 +125,15 @@ impl Database<Lmdb> {
         let text = String::from_utf8(text).map_err(|_| format("a model that is not text"))?;
         let (model, diagnostics) = querent_compiler::parse("model", &text);
         let model = model.ok_or(Error::Model(diagnostics))?;
-        let bytes = store.meta(META_DESIGN)?.ok_or_else(|| format("no design"))?;
-        let design: Design = serde_json::from_slice(&bytes).map_err(|_| format("another design"))?;
-        Ok(Database { schema: Arc::new(Schema::new(model, design)), store })
+        let bytes = store
+            .meta(META_DESIGN)?
+            .ok_or_else(|| format("no design"))?;
+        let design: Design =
+            serde_json::from_slice(&bytes).map_err(|_| format("another design"))?;
+        Ok(Database {
+            schema: Arc::new(Schema::new(model, design)),
+            store,
+        })
     }
 }
 
@@ -159,7 +173,10 @@ impl<S: Store> Database<S> {
 
     /// A state of the database to ask several questions of, and to read rows from lazily.
     pub fn snapshot(&self) -> Result<Snapshot<S>, Error> {
-        Ok(Snapshot { schema: Arc::clone(&self.schema), inner: self.store.snapshot()? })
+        Ok(Snapshot {
+            schema: Arc::clone(&self.schema),
+            inner: self.store.snapshot()?,
+        })
     }
 
     /// Answers a question, all rows at once.
@@ -172,13 +189,20 @@ impl<S: Store> Database<S> {
         let schema = Arc::clone(&self.schema);
         let names = schema.model.changes.iter().map(|c| c.name.as_str());
         let at = position("change", name, names)?;
-        let declared = schema.model.changes.get(at).map(|c| c.params.as_slice()).unwrap_or_default();
+        let declared = schema
+            .model
+            .changes
+            .get(at)
+            .map(|c| c.params.as_slice())
+            .unwrap_or_default();
         let params = params.into().bind(&schema.model, declared)?;
         let job = Arc::clone(&self.schema);
-        Ok(self.store.change(move |reader: &S::Reader<'_>| match job.model.changes.get(at) {
-            Some(change) => decide(&job, reader, &Work::Change(change, at, &params)),
-            None => Ok(Default::default()),
-        })?)
+        Ok(self.store.change(
+            move |reader: &S::Reader<'_>| match job.model.changes.get(at) {
+                Some(change) => decide(&job, reader, &Work::Change(change, at, &params)),
+                None => Ok(Default::default()),
+            },
+        )?)
     }
 
     /// Inserts whole rows (fact rows of the entity), or puts them in the place of what is there.
@@ -190,7 +214,9 @@ impl<S: Store> Database<S> {
     /// The same for rows of several entities, which may refer to one another.
     pub fn put_all(&self, rows: Vec<(EntityId, Vec<Value>)>) -> Result<Receipt, Error> {
         let job = Arc::clone(&self.schema);
-        Ok(self.store.change(move |reader: &S::Reader<'_>| decide(&job, reader, &Work::Put(&rows)))?)
+        Ok(self
+            .store
+            .change(move |reader: &S::Reader<'_>| decide(&job, reader, &Work::Put(&rows)))?)
     }
 
     /// An entity by name, links as `Entity.side`.
@@ -205,11 +231,14 @@ fn position<'n>(
     name: &str,
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Result<usize, Error> {
-    names.clone().position(|n| n == name).ok_or_else(|| Error::Unknown {
-        kind,
-        found: name.into(),
-        nearest: querent_compiler::diagnostic::nearest(name, names).map(String::from),
-    })
+    names
+        .clone()
+        .position(|n| n == name)
+        .ok_or_else(|| Error::Unknown {
+            kind,
+            found: name.into(),
+            nearest: querent_compiler::diagnostic::nearest(name, names).map(String::from),
+        })
 }
 
 /// A state of a database that stays as it is while it is held. Hold it briefly: the store keeps
@@ -224,11 +253,26 @@ impl<S: Store> Snapshot<S> {
     pub fn ask(&self, question: &str, params: impl Into<Params>) -> Result<Asked<'_, S>, Error> {
         let names = self.schema.model.questions.iter().map(|q| q.name.as_str());
         let at = position("question", question, names)?;
-        let unknown = || Error::Unknown { kind: "question", found: question.into(), nearest: None };
-        let declared = &self.schema.model.questions.get(at).ok_or_else(unknown)?.params;
+        let unknown = || Error::Unknown {
+            kind: "question",
+            found: question.into(),
+            nearest: None,
+        };
+        let declared = &self
+            .schema
+            .model
+            .questions
+            .get(at)
+            .ok_or_else(unknown)?
+            .params;
         let params = params.into().bind(&self.schema.model, declared)?;
         let plan = &self.schema.design.plans.get(at).ok_or_else(unknown)?.plan;
-        Ok(Asked { schema: &self.schema, plan, params, reader: S::reader(&self.inner) })
+        Ok(Asked {
+            schema: &self.schema,
+            plan,
+            params,
+            reader: S::reader(&self.inner),
+        })
     }
 
     /// A reader of the stored rows.
@@ -251,7 +295,10 @@ impl<'s, S: Store> Asked<'s, S> {
     where
         's: 'a,
     {
-        let ask = Ask { layouts: &self.schema.layouts, params: &self.params };
+        let ask = Ask {
+            layouts: &self.schema.layouts,
+            params: &self.params,
+        };
         Ok(Answer::new(self.plan, &self.reader, ask)?)
     }
 
@@ -263,7 +310,13 @@ impl<'s, S: Store> Asked<'s, S> {
     /// All rows at once.
     pub fn all(&self) -> Result<Answered, Error> {
         let mut answer = self.rows()?;
-        let mut answered = Answered { plan: self.plan.clone(), rows: vec![], cursors: vec![], profile: vec![], schema_model: Arc::new(self.schema.model.clone()) };
+        let mut answered = Answered {
+            plan: self.plan.clone(),
+            rows: vec![],
+            cursors: vec![],
+            profile: vec![],
+            schema_model: Arc::new(self.schema.model.clone()),
+        };
         while let Some(row) = answer.next_row()? {
             answered.rows.push(row.to_values()?);
             if !self.plan.cursor.is_empty() {
@@ -299,7 +352,10 @@ impl Answered {
     pub fn json(&self) -> Vec<serde_json::Value> {
         let rows = self.rows.iter().map(|row| {
             let fields = self.plan.output.iter().zip(row).map(|(o, value)| {
-                (o.name.clone(), querent_compiler::codec::to_json(&self.schema_model, &o.ty, value))
+                (
+                    o.name.clone(),
+                    querent_compiler::codec::to_json(&self.schema_model, &o.ty, value),
+                )
             });
             serde_json::Value::Object(fields.collect())
         });
@@ -314,11 +370,15 @@ impl Answered {
 
     /// The token with which the next page begins: behind the last row.
     pub fn next_cursor(&self) -> Option<String> {
-        self.cursors.last().map(|values| crate::cursor::encode(values))
+        self.cursors
+            .last()
+            .map(|values| crate::cursor::encode(values))
     }
 
     /// The token before which the page before this one ends: the first row's.
     pub fn previous_cursor(&self) -> Option<String> {
-        self.cursors.first().map(|values| crate::cursor::encode(values))
+        self.cursors
+            .first()
+            .map(|values| crate::cursor::encode(values))
     }
 }

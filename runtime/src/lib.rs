@@ -46,14 +46,14 @@ mod database;
 pub mod facts;
 pub mod key;
 pub mod layout;
+pub mod load;
 pub mod operator;
 mod params;
 mod recompute;
 pub mod row;
-pub mod schema;
 #[cfg(test)]
 mod samples;
-pub mod load;
+pub mod schema;
 pub mod store;
 pub mod value_ref;
 pub mod verify;

@@ -83,30 +83,47 @@ impl Params {
                 values.resize(declared.len(), Value::Null);
                 Ok(values)
             }
-            Params::Json(Json::Null) => Params::Json(Json::Object(serde_json::Map::new())).bind(model, declared),
+            Params::Json(Json::Null) => {
+                Params::Json(Json::Object(serde_json::Map::new())).bind(model, declared)
+            }
             Params::Json(Json::Object(object)) => {
                 if let Some(found) = object.keys().find(|k| !names.contains(&k.as_str())) {
                     return Err(unknown(found, &names));
                 }
-                let bound = declared.iter().map(|p| match object.get(&p.name) {
-                    None | Some(Json::Null) if optional(p) => Ok(Value::Null),
-                    None => Err(missing(p, &names)),
-                    Some(json) => codec::from_json(model, value_type(p), p.optional, json)
-                        .map_err(|source| ParamError::Value { name: p.name.clone(), source }),
-                });
+                let bound =
+                    declared.iter().map(|p| match object.get(&p.name) {
+                        None | Some(Json::Null) if optional(p) => Ok(Value::Null),
+                        None => Err(missing(p, &names)),
+                        Some(json) => codec::from_json(model, value_type(p), p.optional, json)
+                            .map_err(|source| ParamError::Value {
+                                name: p.name.clone(),
+                                source,
+                            }),
+                    });
                 bound.collect()
             }
-            Params::Json(other) => Err(ParamError::NotAnObject { found: other.to_string() }),
+            Params::Json(other) => Err(ParamError::NotAnObject {
+                found: other.to_string(),
+            }),
             Params::Text(pairs) => {
                 if let Some((found, _)) = pairs.iter().find(|(k, _)| !names.contains(&k.as_str())) {
                     return Err(unknown(found, &names));
                 }
-                let bound = declared.iter().map(|p| match pairs.iter().find(|(k, _)| *k == p.name) {
-                    None if optional(p) => Ok(Value::Null),
-                    None => Err(missing(p, &names)),
-                    Some((_, text)) => codec::from_text(model, value_type(p), p.optional, text)
-                        .map_err(|source| ParamError::Value { name: p.name.clone(), source }),
-                });
+                let bound =
+                    declared
+                        .iter()
+                        .map(|p| match pairs.iter().find(|(k, _)| *k == p.name) {
+                            None if optional(p) => Ok(Value::Null),
+                            None => Err(missing(p, &names)),
+                            Some((_, text)) => {
+                                codec::from_text(model, value_type(p), p.optional, text).map_err(
+                                    |source| ParamError::Value {
+                                        name: p.name.clone(),
+                                        source,
+                                    },
+                                )
+                            }
+                        });
                 bound.collect()
             }
         }
@@ -115,7 +132,10 @@ impl Params {
 
 /// A cursor is a text to whoever passes it on.
 fn value_type(p: &Param) -> &Type {
-    const TEXT: Type = Type::Text(querent_compiler::model::Size { avg: 0.0, max: None });
+    const TEXT: Type = Type::Text(querent_compiler::model::Size {
+        avg: 0.0,
+        max: None,
+    });
     match p.ty {
         Type::Cursor => &TEXT,
         _ => &p.ty,
@@ -127,13 +147,23 @@ fn optional(p: &Param) -> bool {
 }
 
 fn unknown(found: &str, names: &[&str]) -> ParamError {
-    ParamError::Unknown { found: found.to_string(), expected: list(names) }
+    ParamError::Unknown {
+        found: found.to_string(),
+        expected: list(names),
+    }
 }
 
 fn missing(p: &Param, names: &[&str]) -> ParamError {
-    ParamError::Missing { name: p.name.clone(), expected: list(names) }
+    ParamError::Missing {
+        name: p.name.clone(),
+        expected: list(names),
+    }
 }
 
 fn list(names: &[&str]) -> String {
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names.join(", ")
+    }
 }

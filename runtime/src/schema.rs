@@ -34,15 +34,28 @@ impl Schema {
                 let key = types.key.into_iter();
                 let columns = types.columns.into_iter();
                 Layout::new(
-                    key.map(|(ty, optional, direction)| KeyPart { ty, optional, direction }).collect(),
-                    columns.map(|(ty, optional)| Column { ty, optional }).collect(),
+                    key.map(|(ty, optional, direction)| KeyPart {
+                        ty,
+                        optional,
+                        direction,
+                    })
+                    .collect(),
+                    columns
+                        .map(|(ty, optional)| Column { ty, optional })
+                        .collect(),
                 )
             })
             .collect();
         layouts.push(sequence_layout());
         let access = Access::new(&model, &design.structures);
         let reads = design.structures.iter().map(|s| reads(&model, s)).collect();
-        Schema { model, design, layouts, access, reads }
+        Schema {
+            model,
+            design,
+            layouts,
+            access,
+            reads,
+        }
     }
 
     /// The structure in which sequences count: behind those of the design.
@@ -52,14 +65,22 @@ impl Schema {
 
     /// The names of all stored structures, in order.
     pub fn structure_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.design.structures.iter().map(|s| s.name.clone()).collect();
+        let mut names: Vec<String> = self
+            .design
+            .structures
+            .iter()
+            .map(|s| s.name.clone())
+            .collect();
         names.push("_sequences".into());
         names
     }
 
     /// Attributes of an entity's row that the database numbers: slot, and the reference that they
     /// are counted per.
-    pub(crate) fn sequence_slots(&self, root: querent_compiler::model::EntityId) -> Vec<(usize, Sequence)> {
+    pub(crate) fn sequence_slots(
+        &self,
+        root: querent_compiler::model::EntityId,
+    ) -> Vec<(usize, Sequence)> {
         let fields = self.model.root(root).fields.iter().enumerate();
         fields
             .filter_map(|(slot, field)| match field {
@@ -73,7 +94,20 @@ impl Schema {
 /// Key: what is counted, and per what; row: the last number given.
 fn sequence_layout() -> Layout {
     use querent_compiler::model::{Direction, Size, Type};
-    let text = Type::Text(Size { avg: 16.0, max: None });
-    let part = |ty| KeyPart { ty, optional: false, direction: Direction::Asc };
-    Layout::new(vec![part(text.clone()), part(text)], vec![Column { ty: Type::BigInt, optional: false }])
+    let text = Type::Text(Size {
+        avg: 16.0,
+        max: None,
+    });
+    let part = |ty| KeyPart {
+        ty,
+        optional: false,
+        direction: Direction::Asc,
+    };
+    Layout::new(
+        vec![part(text.clone()), part(text)],
+        vec![Column {
+            ty: Type::BigInt,
+            optional: false,
+        }],
+    )
 }

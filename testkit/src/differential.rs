@@ -30,7 +30,12 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Effort { size: Size::default(), rows: 8, changes: 6, asks: 2 }
+        Effort {
+            size: Size::default(),
+            rows: 8,
+            changes: 6,
+            asks: 2,
+        }
     }
 }
 
@@ -56,11 +61,18 @@ fn run_model(text: &str, rng: &mut Rng, effort: Effort, seed: u64) -> Result<(),
     let store = Memory::new(schema.structure_names().len());
     let database = Database::with_store(Arc::clone(&schema), store);
     let (mut facts, mut sequences) = generate::facts(rng, &model, effort.rows);
-    let all = facts.rows.iter().flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone())));
-    database.put_all(all.collect()).map_err(|e| format!("the facts were refused: {e}"))?;
+    let all = facts
+        .rows
+        .iter()
+        .flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone())));
+    database
+        .put_all(all.collect())
+        .map_err(|e| format!("the facts were refused: {e}"))?;
     check(&database, &model, &facts, rng, effort, "after the load")?;
     for n in 0..effort.changes {
-        let Some(change) = rng.pick(&model.changes).cloned() else { break };
+        let Some(change) = rng.pick(&model.changes).cloned() else {
+            break;
+        };
         let params = generate::change_params(rng, &model, &facts, &change);
         let right = apply(&model, &change, &params, &mut facts, &mut sequences);
         let got = database.change(&change.name, params.clone());
@@ -96,7 +108,11 @@ fn check(
                     continue;
                 }
                 let id = ParamId(i as u32);
-                let eval = Eval { model, facts, params: &params };
+                let eval = Eval {
+                    model,
+                    facts,
+                    params: &params,
+                };
                 if let Some(cursor) = generate::cursor(rng, &eval, &question.query, id) {
                     asked[i] = token(&question.query, id, &cursor);
                     params[i] = cursor;
@@ -110,7 +126,13 @@ fn check(
                 .ask(&question.name, asked.clone())
                 .map_err(|e| format!("{}: {e}\n{}", what(), plan(database, &question.name)))?;
             same_answer(&question.query, &params, &got.rows, &right).map_err(|e| {
-                format!("{}: {e}\nright: {:?}\ngot: {:?}\n{}", what(), right.rows, got.rows, plan(database, &question.name))
+                format!(
+                    "{}: {e}\nright: {:?}\ngot: {:?}\n{}",
+                    what(),
+                    right.rows,
+                    got.rows,
+                    plan(database, &question.name)
+                )
             })?;
         }
     }
@@ -120,17 +142,27 @@ fn check(
 fn plan(database: &Database<Memory>, question: &str) -> String {
     let schema = database.schema();
     let found = schema.design.plans.iter().find(|p| p.name == question);
-    let steps = found.map(|p| schema.design.plan_steps(&schema.model, &p.plan)).unwrap_or_default();
+    let steps = found
+        .map(|p| schema.design.plan_steps(&schema.model, &p.plan))
+        .unwrap_or_default();
     let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
     steps.join("\n")
 }
 
 /// The cursor as the runtime makes it: the values of the order that no equality fixes.
 fn token(query: &Query, param: ParamId, full: &Value) -> Value {
-    let Some(paged) = paged_by(query, param) else { return Value::Null };
-    let Value::List(values) = full else { return Value::Null };
+    let Some(paged) = paged_by(query, param) else {
+        return Value::Null;
+    };
+    let Value::List(values) = full else {
+        return Value::Null;
+    };
     let free = free_order(paged);
-    let kept = paged.order.iter().zip(values).filter(|(term, _)| free.contains(term));
+    let kept = paged
+        .order
+        .iter()
+        .zip(values)
+        .filter(|(term, _)| free.contains(term));
     let kept: Vec<Value> = kept.map(|(_, v)| v.clone()).collect();
     Value::Text(querent::cursor::encode(&kept))
 }
@@ -158,7 +190,13 @@ fn structures(database: &Database<Memory>, model: &Model, facts: &Facts) -> Resu
         }
     }
     let schema = database.schema();
-    for (id, (structure, layout)) in schema.design.structures.iter().zip(&schema.layouts).enumerate() {
+    for (id, (structure, layout)) in schema
+        .design
+        .structures
+        .iter()
+        .zip(&schema.layouts)
+        .enumerate()
+    {
         let expected = rows(model, structure, &memory);
         let stored = database.store().rows(id as u16);
         let mut found = std::collections::BTreeMap::new();
@@ -169,15 +207,26 @@ fn structures(database: &Database<Memory>, model: &Model, facts: &Facts) -> Resu
         }
         for (key, row) in &expected {
             match found.remove(key) {
-                None => return Err(format!("{}: missing {key:?}\n{structure:?}", structure.name)),
+                None => {
+                    return Err(format!(
+                        "{}: missing {key:?}\n{structure:?}",
+                        structure.name
+                    ));
+                }
                 Some(f) if f != *row => {
-                    return Err(format!("{}: stale {key:?}: {f:?}, expected {row:?}\n{structure:?}", structure.name));
+                    return Err(format!(
+                        "{}: stale {key:?}: {f:?}, expected {row:?}\n{structure:?}",
+                        structure.name
+                    ));
                 }
                 Some(_) => {}
             }
         }
         if let Some((key, row)) = found.first_key_value() {
-            return Err(format!("{}: ghost {key:?} {row:?}\n{structure:?}", structure.name));
+            return Err(format!(
+                "{}: ghost {key:?} {row:?}\n{structure:?}",
+                structure.name
+            ));
         }
     }
     Ok(())

@@ -39,7 +39,10 @@ impl Case {
     fn new(model: &str) -> Case {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::create(folder.path().join("db"), "test.querent", model).unwrap();
-        Case { folder, database: Some(database) }
+        Case {
+            folder,
+            database: Some(database),
+        }
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -54,8 +57,10 @@ impl Case {
 
     fn load(&mut self, sources: &[(&str, PathBuf)], options: &LoadOptions) -> LoadReport {
         let database = self.database.take().unwrap();
-        let sources: Vec<(EntityId, PathBuf)> =
-            sources.iter().map(|(entity, path)| (database.entity(entity).unwrap(), path.clone())).collect();
+        let sources: Vec<(EntityId, PathBuf)> = sources
+            .iter()
+            .map(|(entity, path)| (database.entity(entity).unwrap(), path.clone()))
+            .collect();
         let (database, report) = database.load(&sources, options, &mut |_| {}).unwrap();
         let found = database.verify(&VerifyOptions::default()).unwrap();
         assert!(found.is_clean(), "{}", found.findings[0]);
@@ -70,7 +75,10 @@ impl Case {
 }
 
 fn skipping() -> LoadOptions {
-    LoadOptions { all_or_nothing: false, ..LoadOptions::default() }
+    LoadOptions {
+        all_or_nothing: false,
+        ..LoadOptions::default()
+    }
 }
 
 fn content(database: &Database<Lmdb>) -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
@@ -78,52 +86,104 @@ fn content(database: &Database<Lmdb>) -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
     let reader = snapshot.reader();
     let all = 0..database.schema().structure_names().len();
     all.map(|id| {
-        let keys = Keys::Range { lower: vec![], upper: None };
-        let read = Read { structure: id as StructureId, keys, reverse: false, limit: None };
+        let keys = Keys::Range {
+            lower: vec![],
+            upper: None,
+        };
+        let read = Read {
+            structure: id as StructureId,
+            keys,
+            reverse: false,
+            limit: None,
+        };
         let mut source = reader.open(&read).unwrap();
         let mut batch = Batch::default();
         while source.fill(1000, &mut batch).unwrap() == Fill::Rows {}
-        batch.rows.iter().map(|(k, v)| (k.to_vec(), v.to_vec())).collect()
+        batch
+            .rows
+            .iter()
+            .map(|(k, v)| (k.to_vec(), v.to_vec()))
+            .collect()
     })
     .collect()
 }
 
 fn reasons(report: &LoadReport) -> Vec<String> {
-    report.rejects.iter().map(|r| format!("{}:{}: {}", Path::new(&r.file).file_name().unwrap().display(), r.line, r.reason)).collect()
+    report
+        .rejects
+        .iter()
+        .map(|r| {
+            format!(
+                "{}:{}: {}",
+                Path::new(&r.file).file_name().unwrap().display(),
+                r.line,
+                r.reason
+            )
+        })
+        .collect()
 }
 
 const USERS: &str = "id,email,name,boss\n1,a@x,Ann,2\n2,b@x,Bob,\n3,c@x,Cyd,1\n";
-const POSTS: &str = "{\"id\": 7, \"title\": \"x\", \"author\": 3}\n{\"id\": 2, \"title\": \"y\", \"author\": 1}\n";
+const POSTS: &str =
+    "{\"id\": 7, \"title\": \"x\", \"author\": 3}\n{\"id\": 2, \"title\": \"y\", \"author\": 1}\n";
 
 #[test]
 fn files_come_in_any_order() {
     let mut case = Case::new(BLOG);
-    let (users, posts) = (case.file("users.csv", USERS), case.file("posts.jsonl", POSTS));
+    let (users, posts) = (
+        case.file("users.csv", USERS),
+        case.file("posts.jsonl", POSTS),
+    );
     let report = case.load(&[("Post", posts), ("User", users)], &LoadOptions::default());
-    assert_eq!((report.read, report.loaded, report.rejected, report.applied), (5, 5, 0, true));
+    assert_eq!(
+        (report.read, report.loaded, report.rejected, report.applied),
+        (5, 5, 0, true)
+    );
     case.reopen();
     let rows = case.db().ask("posts_of", vec![Value::Int(3)]).unwrap().rows;
     assert_eq!(rows, [[Value::Text("x".into()), Value::Text("Cyd".into())]]);
     // The sequence goes on behind the numbers in the file.
     let id = case.db().schema().sequences();
     assert_eq!(content(case.db())[usize::from(id)].len(), 1);
-    assert_eq!(std::fs::read_dir(case.folder.path().join("db")).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count(), 0);
+    assert_eq!(
+        std::fs::read_dir(case.folder.path().join("db"))
+            .unwrap()
+            .filter(|e| e.as_ref().unwrap().path().is_dir())
+            .count(),
+        0
+    );
 }
 
 #[test]
 fn a_second_load_adds_to_the_first() {
     let mut case = Case::new(BLOG);
-    let (users, posts) = (case.file("users.csv", USERS), case.file("posts.jsonl", POSTS));
+    let (users, posts) = (
+        case.file("users.csv", USERS),
+        case.file("posts.jsonl", POSTS),
+    );
     case.load(&[("User", users.clone())], &LoadOptions::default());
     case.load(&[("Post", posts)], &LoadOptions::default());
-    assert_eq!(case.db().ask("how_many", Vec::<Value>::new()).unwrap().rows.len(), 2);
+    assert_eq!(
+        case.db()
+            .ask("how_many", Vec::<Value>::new())
+            .unwrap()
+            .rows
+            .len(),
+        2
+    );
     let before = content(case.db());
     let again = case.load(&[("User", users)], &LoadOptions::default());
     assert_eq!((again.rejected, again.applied), (3, false));
-    assert_eq!(reasons(&again)[0], "users.csv:2: User 1 is in the database already");
+    assert_eq!(
+        reasons(&again)[0],
+        "users.csv:2: User 1 is in the database already"
+    );
     assert!(content(case.db()) == before);
     let renamed = case.file("renamed.csv", "id,email,name,boss\n3,c@x,Cid,1\n");
-    let options = LoadOptions { replace: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        replace: true,
+        ..LoadOptions::default()
+    };
     assert_eq!(case.load(&[("User", renamed)], &options).loaded, 1);
     let rows = case.db().ask("posts_of", vec![Value::Int(3)]).unwrap().rows;
     assert_eq!(rows[0][1], Value::Text("Cid".into()));
@@ -137,12 +197,20 @@ fn rejects_are_named_and_nothing_is_loaded() {
         "id,email,name,boss\n1,a@x,Ann,\n2,b@x,Bob,9\n3,c@x,Cyd,2\nx,d@x,Dan,\n1,e@x,Eve,\n4,a@x,Fay,\n5,f@x,Gil,4\n",
     );
     let rejects = case.folder.path().join("rejects.csv");
-    let options = LoadOptions { rejects: Some(rejects.clone()), ..LoadOptions::default() };
+    let options = LoadOptions {
+        rejects: Some(rejects.clone()),
+        ..LoadOptions::default()
+    };
     let report = case.load(&[("User", users.clone())], &options);
     assert!(!report.applied);
     let reasons = reasons(&report);
     assert_eq!(report.rejected, 6, "{reasons:#?}");
-    let has = |text: &str| assert!(reasons.iter().any(|r| r.contains(text)), "{text}: {reasons:#?}");
+    let has = |text: &str| {
+        assert!(
+            reasons.iter().any(|r| r.contains(text)),
+            "{text}: {reasons:#?}"
+        )
+    };
     has("users.csv:5: id: ");
     has("users.csv:6: User 1 is given already at ");
     has("users.csv:3: boss: found User 9, which does not exist");
@@ -159,13 +227,21 @@ fn rejects_are_named_and_nothing_is_loaded() {
 fn an_empty_file_and_a_header_typo() {
     let mut case = Case::new(BLOG);
     let none = case.file("none.jsonl", "");
-    assert_eq!(case.load(&[("User", none)], &LoadOptions::default()).read, 0);
+    assert_eq!(
+        case.load(&[("User", none)], &LoadOptions::default()).read,
+        0
+    );
     let typo = case.file("typo.csv", "id,emial,name\n1,a,b\n");
     let database = case.database.take().unwrap();
     let user = database.entity("User").unwrap();
-    let error = database.load(&[(user, typo)], &LoadOptions::default(), &mut |_| {}).unwrap_err();
+    let error = database
+        .load(&[(user, typo)], &LoadOptions::default(), &mut |_| {})
+        .unwrap_err();
     assert!(matches!(error, Error::Load(_)));
-    assert!(error.to_string().contains("emial") && error.to_string().contains("email"), "{error}");
+    assert!(
+        error.to_string().contains("emial") && error.to_string().contains("email"),
+        "{error}"
+    );
     case.reopen();
 }
 
@@ -188,14 +264,25 @@ fn an_interrupted_load_leaves_the_database_as_it_was() {
     let database = case.database.take().unwrap();
     let post = database.entity("Post").unwrap();
     let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        database.load(&[(post, posts.clone())], &LoadOptions::default(), &mut |progress| {
-            assert!(!matches!(progress, querent::load::Progress::Writing { number: 2, .. }), "stop");
-        })
+        database.load(
+            &[(post, posts.clone())],
+            &LoadOptions::default(),
+            &mut |progress| {
+                assert!(
+                    !matches!(progress, querent::load::Progress::Writing { number: 2, .. }),
+                    "stop"
+                );
+            },
+        )
     }));
     assert!(stopped.is_err());
     case.reopen();
     assert!(content(case.db()) == before);
-    assert_eq!(case.load(&[("Post", posts)], &LoadOptions::default()).loaded, 2);
+    assert_eq!(
+        case.load(&[("Post", posts)], &LoadOptions::default())
+            .loaded,
+        2
+    );
 }
 
 /// The fields of a row that its concrete type has, with their types.
@@ -204,8 +291,16 @@ fn cells<'r>(model: &Model, entity: EntityId, row: &'r [Value]) -> Vec<(String, 
     let fields = model.root(root).fields.iter().zip(row);
     let named = fields.filter_map(|(field, value)| match field {
         Field::Type => None,
-        Field::Attribute(a) => Some((model.attribute(*a).name.clone(), model.attribute(*a).ty.clone(), value)),
-        Field::Reference(r) => Some((model.reference(*r).name.clone(), Type::Key(model.reference(*r).target), value)),
+        Field::Attribute(a) => Some((
+            model.attribute(*a).name.clone(),
+            model.attribute(*a).ty.clone(),
+            value,
+        )),
+        Field::Reference(r) => Some((
+            model.reference(*r).name.clone(),
+            Type::Key(model.reference(*r).target),
+            value,
+        )),
     });
     named.filter(|(.., value)| !value.is_null()).collect()
 }
@@ -214,17 +309,30 @@ fn cells<'r>(model: &Model, entity: EntityId, row: &'r [Value]) -> Vec<(String, 
 fn what_is_loaded_equals_what_is_put() {
     for seed in 1..15 {
         let mut rng = Rng::new(seed);
-        let text = generate::model(&mut rng, Size { entities: 3, questions: 2, changes: 1 });
+        let text = generate::model(
+            &mut rng,
+            Size {
+                entities: 3,
+                questions: 2,
+                changes: 1,
+            },
+        );
         let mut case = Case::new(&text);
         let model = case.db().model().clone();
         let (facts, _) = generate::facts(&mut rng, &model, 12);
         let other = Case::new(&text);
-        let all = facts.rows.iter().flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone())));
+        let all = facts
+            .rows
+            .iter()
+            .flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone())));
         other.db().put_all(all.collect()).unwrap();
         let mut sources = Vec::new();
         for (&root, rows) in &facts.rows {
             for entity in model.type_members(root) {
-                let of: Vec<&Vec<Value>> = rows.values().filter(|row| concrete(&model, root, row) == entity).collect();
+                let of: Vec<&Vec<Value>> = rows
+                    .values()
+                    .filter(|row| concrete(&model, root, row) == entity)
+                    .collect();
                 if of.is_empty() {
                     continue;
                 }
@@ -232,8 +340,12 @@ fn what_is_loaded_equals_what_is_put() {
                 let mut out = String::new();
                 for row in &of {
                     let fields = cells(&model, entity, row).into_iter();
-                    let json: serde_json::Map<String, serde_json::Value> =
-                        fields.map(|(name, ty, value)| { let json = to_json(&model, &ty, value); (name, json) }).collect();
+                    let json: serde_json::Map<String, serde_json::Value> = fields
+                        .map(|(name, ty, value)| {
+                            let json = to_json(&model, &ty, value);
+                            (name, json)
+                        })
+                        .collect();
                     out.push_str(&serde_json::Value::Object(json).to_string());
                     out.push('\n');
                 }
@@ -242,10 +354,19 @@ fn what_is_loaded_equals_what_is_put() {
             }
         }
         sources.reverse();
-        let named: Vec<(&str, PathBuf)> = sources.iter().map(|(n, p)| (n.as_str(), p.clone())).collect();
-        let options = LoadOptions { memory: 100_000, ..LoadOptions::default() };
+        let named: Vec<(&str, PathBuf)> = sources
+            .iter()
+            .map(|(n, p)| (n.as_str(), p.clone()))
+            .collect();
+        let options = LoadOptions {
+            memory: 100_000,
+            ..LoadOptions::default()
+        };
         let report = case.load(&named, &options);
         assert!(report.applied, "seed {seed}: {:?}\n{text}", report.rejects);
-        assert!(content(case.db()) == content(other.db()), "seed {seed}\n{text}");
+        assert!(
+            content(case.db()) == content(other.db()),
+            "seed {seed}\n{text}"
+        );
     }
 }

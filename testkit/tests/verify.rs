@@ -14,7 +14,11 @@ use std::sync::Arc;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-fn database(text: &str, options: &Options, facts: impl FnOnce(&Schema) -> Vec<(querent::compiler::model::EntityId, Vec<Value>)>) -> Database<Memory> {
+fn database(
+    text: &str,
+    options: &Options,
+    facts: impl FnOnce(&Schema) -> Vec<(querent::compiler::model::EntityId, Vec<Value>)>,
+) -> Database<Memory> {
     let schema = Arc::new(schema_of("test.querent", text, options).unwrap());
     let store = Memory::new(schema.structure_names().len());
     let database = Database::with_store(Arc::clone(&schema), store);
@@ -25,16 +29,29 @@ fn database(text: &str, options: &Options, facts: impl FnOnce(&Schema) -> Vec<(q
 fn random(seed: u64, rows: usize) -> Database<Memory> {
     let mut rng = Rng::new(seed);
     // Small models: what is tested here is verify, not the search for a design.
-    let text = generate::model(&mut rng, Size { entities: 3, questions: 2, changes: 1 });
+    let text = generate::model(
+        &mut rng,
+        Size {
+            entities: 3,
+            questions: 2,
+            changes: 1,
+        },
+    );
     let options = Options::embedded();
     database(&text, &options, |schema| {
         let (facts, _) = generate::facts(&mut rng, &schema.model, rows);
-        facts.rows.iter().flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone()))).collect()
+        facts
+            .rows
+            .iter()
+            .flat_map(|(&e, rows)| rows.values().map(move |row| (e, row.clone())))
+            .collect()
     })
 }
 
 fn content(database: &Database<Memory>) -> Vec<Rows> {
-    (0..database.schema().structure_names().len()).map(|id| database.store().rows(id as StructureId)).collect()
+    (0..database.schema().structure_names().len())
+        .map(|id| database.store().rows(id as StructureId))
+        .collect()
 }
 
 fn write(database: &Database<Memory>, id: StructureId, key: &[u8], row: Option<&[u8]>) {
@@ -52,11 +69,20 @@ fn write(database: &Database<Memory>, id: StructureId, key: &[u8], row: Option<&
 
 fn verify(database: &Database<Memory>) -> Report {
     // Little memory, so that sorting goes to disk now and then.
-    database.verify(&VerifyOptions { memory: 20_000, ..VerifyOptions::default() }).unwrap()
+    database
+        .verify(&VerifyOptions {
+            memory: 20_000,
+            ..VerifyOptions::default()
+        })
+        .unwrap()
 }
 
 fn is_home(schema: &Schema, id: StructureId) -> bool {
-    schema.access.homes.values().any(|homes| homes.contains(&id))
+    schema
+        .access
+        .homes
+        .values()
+        .any(|homes| homes.contains(&id))
 }
 
 #[test]
@@ -92,7 +118,13 @@ fn every_kind_of_damage_is_found_and_mended() {
             }
             let layout = &schema.layouts[id];
             let (key, row) = rng.pick(rows).unwrap().clone();
-            for harm in [Harm::Missing, Harm::Stale, Harm::Ghost, Harm::Bytes, Harm::Key] {
+            for harm in [
+                Harm::Missing,
+                Harm::Stale,
+                Harm::Ghost,
+                Harm::Bytes,
+                Harm::Key,
+            ] {
                 let kind = match harm {
                     Harm::Missing => {
                         write(&database, id as StructureId, &key, None);
@@ -100,7 +132,9 @@ fn every_kind_of_damage_is_found_and_mended() {
                     }
                     Harm::Stale => {
                         let mut columns = layout.decode_row(&row).unwrap();
-                        let Some(last) = columns.last_mut() else { continue };
+                        let Some(last) = columns.last_mut() else {
+                            continue;
+                        };
                         // In a group this is the count.
                         *last = match last {
                             Value::Int(n) => Value::Int(*n + 1),
@@ -115,7 +149,11 @@ fn every_kind_of_damage_is_found_and_mended() {
                     }
                     Harm::Ghost => {
                         let mut parts = layout.decode_key(&key).unwrap();
-                        let Some(Value::Int(n)) = parts.iter_mut().find(|p| matches!(p, Value::Int(_))) else { continue };
+                        let Some(Value::Int(n)) =
+                            parts.iter_mut().find(|p| matches!(p, Value::Int(_)))
+                        else {
+                            continue;
+                        };
                         *n = 7_654_321;
                         let ghost = layout.encode_key(&parts).unwrap();
                         write(&database, id as StructureId, &ghost, Some(&row));
@@ -137,17 +175,32 @@ fn every_kind_of_damage_is_found_and_mended() {
                 };
                 let name = &schema.design.structures[id].name;
                 let report = verify(&database);
-                assert_eq!(report.total(), 1, "seed {seed} {name} {harm:?}: {:?}", report.findings);
+                assert_eq!(
+                    report.total(),
+                    1,
+                    "seed {seed} {name} {harm:?}: {:?}",
+                    report.findings
+                );
                 let finding = &report.findings[0];
-                assert_eq!((&finding.structure, finding.kind), (name, kind), "seed {seed} {harm:?}: {finding}");
+                assert_eq!(
+                    (&finding.structure, finding.kind),
+                    (name, kind),
+                    "seed {seed} {harm:?}: {finding}"
+                );
                 if matches!(harm, Harm::Stale) {
                     assert!(!finding.columns.is_empty(), "{finding}");
                 }
                 if schema.design.structures[id].kind == Kind::Lists && !matches!(harm, Harm::Key) {
                     assert!(finding.instance.is_some(), "{finding}");
                 }
-                let repaired = database.repair(&VerifyOptions::default(), &mut |_| {}).unwrap();
-                assert_eq!(repaired.put + repaired.deleted, 1, "seed {seed} {name} {harm:?}");
+                let repaired = database
+                    .repair(&VerifyOptions::default(), &mut |_| {})
+                    .unwrap();
+                assert_eq!(
+                    repaired.put + repaired.deleted,
+                    1,
+                    "seed {seed} {name} {harm:?}"
+                );
                 assert!(repaired.after.is_clean(), "{:?}", repaired.after.findings);
                 assert!(content(&database) == before, "seed {seed} {name} {harm:?}");
                 done += 1;
@@ -167,23 +220,33 @@ fn what_depends_on_a_damaged_home_is_left_alone() {
         let mut rng = Rng::new(seed + 2000);
         for (&root, homes) in &schema.access.homes {
             for &home in homes {
-                let Some((key, row)) = rng.pick(&before[usize::from(home)]).cloned() else { continue };
+                let Some((key, row)) = rng.pick(&before[usize::from(home)]).cloned() else {
+                    continue;
+                };
                 write(&database, home, &key, Some(&[0x10]));
                 let report = verify(&database);
                 let holds = homes.first() == Some(&home)
-                    || schema.access.slots.iter().any(|((e, _), path)| *e == root && path.structure == home);
+                    || schema
+                        .access
+                        .slots
+                        .iter()
+                        .any(|((e, _), path)| *e == root && path.structure == home);
                 if report.is_clean() {
                     // A row without columns may be of one byte.
                     assert_eq!(row, [0x10]);
                 } else if holds {
                     let name = &schema.design.structures[usize::from(home)].name;
                     assert!(
-                        report.findings.iter().any(|f| f.structure == *name && f.kind == FindingKind::Damaged && f.advice.is_some()),
+                        report.findings.iter().any(|f| f.structure == *name
+                            && f.kind == FindingKind::Damaged
+                            && f.advice.is_some()),
                         "seed {seed} {name}: {:?}",
                         report.findings
                     );
                 }
-                database.repair(&VerifyOptions::default(), &mut |_| {}).unwrap();
+                database
+                    .repair(&VerifyOptions::default(), &mut |_| {})
+                    .unwrap();
                 write(&database, home, &key, Some(&row));
                 let report = verify(&database);
                 assert!(report.is_clean(), "seed {seed}: {}", report.findings[0]);
@@ -212,14 +275,24 @@ change join (1/s) insert User
 
 fn blog() -> Database<Memory> {
     database(BLOG, &Options::embedded(), |schema| {
-        let (user, post) = (schema.model.entity_named("User").unwrap(), schema.model.entity_named("Post").unwrap());
+        let (user, post) = (
+            schema.model.entity_named("User").unwrap(),
+            schema.model.entity_named("Post").unwrap(),
+        );
         let text = |t: &str| Value::Text(t.into());
         let mut rows = vec![
             (user, vec![Value::Int(1), text("a@x"), text("Ann")]),
             (user, vec![Value::Int(2), text("b@x"), text("Bob")]),
         ];
         for n in 1..6 {
-            rows.push((post, vec![Value::Int(n), text("t"), Value::Key(vec![Value::Int(1 + n % 2)])]));
+            rows.push((
+                post,
+                vec![
+                    Value::Int(n),
+                    text("t"),
+                    Value::Key(vec![Value::Int(1 + n % 2)]),
+                ],
+            ));
         }
         rows
     })
@@ -232,27 +305,55 @@ fn home(database: &Database<Memory>, entity: &str) -> StructureId {
 #[test]
 fn facts_against_the_model_are_named() {
     let database = blog();
-    assert!(verify(&database).is_clean(), "{:?}", verify(&database).findings);
+    assert!(
+        verify(&database).is_clean(),
+        "{:?}",
+        verify(&database).findings
+    );
     let id = home(&database, "User");
     let layout = &database.schema().layouts[usize::from(id)];
     let rows = database.store().rows(id);
     // The second user takes the first one's address.
     let mut columns = layout.decode_row(&rows[1].1).unwrap();
     let other = layout.decode_row(&rows[0].1).unwrap();
-    let at = columns.iter().position(|c| *c == Value::Text("b@x".into())).unwrap();
+    let at = columns
+        .iter()
+        .position(|c| *c == Value::Text("b@x".into()))
+        .unwrap();
     columns[at] = other[at].clone();
-    write(&database, id, &rows[1].0, Some(&layout.encode_row(&columns)));
+    write(
+        &database,
+        id,
+        &rows[1].0,
+        Some(&layout.encode_row(&columns)),
+    );
     let report = verify(&database);
-    let shared = report.findings.iter().find(|f| f.kind == FindingKind::Shared).unwrap();
-    assert_eq!(shared.to_string(), "User: shared of User 2: email 'a@x' is also that of User 1, and is declared unique; change one of them");
+    let shared = report
+        .findings
+        .iter()
+        .find(|f| f.kind == FindingKind::Shared)
+        .unwrap();
+    assert_eq!(
+        shared.to_string(),
+        "User: shared of User 2: email 'a@x' is also that of User 1, and is declared unique; change one of them"
+    );
     write(&database, id, &rows[1].0, Some(&rows[1].1));
     // The first user goes, and leaves posts behind.
     write(&database, id, &rows[0].0, None);
     let report = verify(&database);
-    let dangling: Vec<String> =
-        report.findings.iter().filter(|f| f.kind == FindingKind::Dangling).map(ToString::to_string).collect();
+    let dangling: Vec<String> = report
+        .findings
+        .iter()
+        .filter(|f| f.kind == FindingKind::Dangling)
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(dangling.len(), 2, "{dangling:?}");
-    assert!(dangling[0].contains("author leads to User 1, which does not exist; insert what it refers to"), "{}", dangling[0]);
+    assert!(
+        dangling[0]
+            .contains("author leads to User 1, which does not exist; insert what it refers to"),
+        "{}",
+        dangling[0]
+    );
 }
 
 #[test]
@@ -263,13 +364,24 @@ fn a_sequence_that_is_behind_is_named_and_mended() {
     assert_eq!(rows.len(), 1);
     write(&database, id, &rows[0].0, None);
     let report = verify(&database);
-    assert_eq!(report.findings[0].to_string(), "_sequences: sequence (Post.id): found 0, expected at least 5, which was given");
-    let repaired = database.repair(&VerifyOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(
+        report.findings[0].to_string(),
+        "_sequences: sequence (Post.id): found 0, expected at least 5, which was given"
+    );
+    let repaired = database
+        .repair(&VerifyOptions::default(), &mut |_| {})
+        .unwrap();
     assert!(repaired.after.is_clean());
     assert!(database.store().rows(id) == rows);
     write(&database, id, &rows[0].0, Some(&[9, 9]));
     assert_eq!(verify(&database).total(), 1);
-    assert!(database.repair(&VerifyOptions::default(), &mut |_| {}).unwrap().after.is_clean());
+    assert!(
+        database
+            .repair(&VerifyOptions::default(), &mut |_| {})
+            .unwrap()
+            .after
+            .is_clean()
+    );
     assert!(database.store().rows(id) == rows);
 }
 
@@ -278,14 +390,21 @@ fn damage_that_is_everywhere_is_mended_in_batches() {
     let database = random(3, 40);
     let before = content(&database);
     let schema = Arc::clone(database.schema());
-    for (id, rows) in before.iter().enumerate().take(schema.design.structures.len()) {
+    for (id, rows) in before
+        .iter()
+        .enumerate()
+        .take(schema.design.structures.len())
+    {
         if !is_home(&schema, id as StructureId) {
             for (key, _) in rows {
                 write(&database, id as StructureId, key, None);
             }
         }
     }
-    let options = VerifyOptions { keep: 2, ..VerifyOptions::default() };
+    let options = VerifyOptions {
+        keep: 2,
+        ..VerifyOptions::default()
+    };
     let repaired = database.repair(&options, &mut |_| {}).unwrap();
     assert_eq!(repaired.put, repaired.before.total());
     assert!(repaired.before.findings.len() <= 2);

@@ -60,17 +60,27 @@ impl Access {
             .map(|(i, s)| (i as StructureId, s))
             .collect();
         for root in model.roots() {
-            let mut of_root: Vec<(StructureId, &Structure)> =
-                identity.iter().filter(|(_, s)| s.anchor == root).copied().collect();
+            let mut of_root: Vec<(StructureId, &Structure)> = identity
+                .iter()
+                .filter(|(_, s)| s.anchor == root)
+                .copied()
+                .collect();
             // The one that holds most is read first, so that one read gives most slots.
             of_root.sort_by_key(|(id, s)| (std::cmp::Reverse(s.columns.len()), *id));
-            access.homes.insert(root, of_root.iter().map(|(id, _)| *id).collect());
+            access
+                .homes
+                .insert(root, of_root.iter().map(|(id, _)| *id).collect());
             for (slot, field) in model.root(root).fields.iter().enumerate() {
                 let paths = super::field_paths(model, root, *field);
                 let found = of_root.iter().find_map(|(id, s)| {
-                    let columns: Option<Vec<usize>> =
-                        paths.iter().map(|p| s.values().position(|e| e == p)).collect();
-                    Some(SlotPath { structure: *id, columns: columns? })
+                    let columns: Option<Vec<usize>> = paths
+                        .iter()
+                        .map(|p| s.values().position(|e| e == p))
+                        .collect();
+                    Some(SlotPath {
+                        structure: *id,
+                        columns: columns?,
+                    })
                 });
                 if let Some(path) = found {
                     access.slots.insert((root, slot), path);
@@ -80,7 +90,14 @@ impl Access {
         for reference in (0..model.references.len() as u32).map(ReferenceId) {
             let found = structures.iter().enumerate().filter_map(|(id, s)| {
                 referrer_path(model, s, reference).map(|(prefix, key)| {
-                    (s.columns.len(), ReferrerPath { structure: id as StructureId, prefix, key })
+                    (
+                        s.columns.len(),
+                        ReferrerPath {
+                            structure: id as StructureId,
+                            prefix,
+                            key,
+                        },
+                    )
                 })
             });
             // The narrowest is the cheapest to walk.
@@ -88,7 +105,12 @@ impl Access {
                 access.referrers.insert(reference, path);
             }
         }
-        for (i, _) in model.attributes.iter().enumerate().filter(|(_, a)| a.unique) {
+        for (i, _) in model
+            .attributes
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| a.unique)
+        {
             let attribute = AttributeId(i as u32);
             let found = structures.iter().enumerate().find_map(|(id, s)| {
                 unique_path(model, s, attribute).map(|key| (id as StructureId, key))
@@ -127,22 +149,37 @@ impl Access {
 }
 
 fn positions(s: &Structure, wanted: &[Expr]) -> Option<Vec<usize>> {
-    wanted.iter().map(|w| s.values().position(|e| e == w)).collect()
+    wanted
+        .iter()
+        .map(|w| s.values().position(|e| e == w))
+        .collect()
 }
 
-fn referrer_path(model: &Model, s: &Structure, reference: ReferenceId) -> Option<(Vec<usize>, Vec<usize>)> {
+fn referrer_path(
+    model: &Model,
+    s: &Structure,
+    reference: ReferenceId,
+) -> Option<(Vec<usize>, Vec<usize>)> {
     if !super::change::finds_referrers(model, s, reference, true) {
         return None;
     }
     let paths = reference_paths(model, reference);
-    let prefix: Option<Vec<usize>> =
-        s.key().take(paths.len()).map(|e| paths.iter().position(|p| p == e)).collect();
+    let prefix: Option<Vec<usize>> = s
+        .key()
+        .take(paths.len())
+        .map(|e| paths.iter().position(|p| p == e))
+        .collect();
     Some((prefix?, positions(s, &key_paths(model, s.anchor))?))
 }
 
 fn unique_path(model: &Model, s: &Structure, attribute: AttributeId) -> Option<Vec<usize>> {
     let leaf = Leaf::Attribute(attribute, vec![]);
-    let path = Expr::Path { node: 0, element: vec![], steps: vec![], leaf };
+    let path = Expr::Path {
+        node: 0,
+        element: vec![],
+        steps: vec![],
+        leaf,
+    };
     let plain = s.kind == Kind::Lists && s.over.is_empty() && s.filter.is_empty();
     if !plain || s.key().next() != Some(&path) {
         return None;

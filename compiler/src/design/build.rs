@@ -29,7 +29,10 @@ impl Mapping {
         for (&shape, kept) in &selection.shapes {
             let full = planner.shapes.get(shape);
             let mut s = full.clone();
-            s.columns = kept.iter().filter_map(|&c| full.columns.get(c).cloned()).collect();
+            s.columns = kept
+                .iter()
+                .filter_map(|&c| full.columns.get(c).cloned())
+                .collect();
             let key = full.key_len();
             let map = m.columns.entry(shape).or_default();
             for part in 0..key {
@@ -38,7 +41,12 @@ impl Mapping {
             for (new, &old) in kept.iter().enumerate() {
                 map.insert(key + old, (key + new) as u16);
             }
-            s.name = unique_name(planner.model, &s, super::shape::is_identity(planner.model, &s), &mut names);
+            s.name = unique_name(
+                planner.model,
+                &s,
+                super::shape::is_identity(planner.model, &s),
+                &mut names,
+            );
             m.ids.insert(shape, m.structures.len() as StructureId);
             m.structures.push(s);
             m.shapes.push(shape);
@@ -65,25 +73,54 @@ impl Mapping {
         }
         let cursor: Option<Vec<Term>> = plan.cursor.iter().map(|t| self.term(t, frames)).collect();
         frames.truncate(before);
-        Some(Plan { outer: plan.outer, root, output, cursor: cursor? })
+        Some(Plan {
+            outer: plan.outer,
+            root,
+            output,
+            cursor: cursor?,
+        })
     }
 
     /// Rewrites an operator; `frames` holds the candidate of each frame at its output.
     fn op(&self, op: &Op, frames: &mut Vec<Option<ShapeId>>) -> Option<Op> {
         Some(match op {
             Op::Input => Op::Input,
-            Op::Get { input, get, outer, estimate } => {
+            Op::Get {
+                input,
+                get,
+                outer,
+                estimate,
+            } => {
                 let input = Box::new(self.op(input, frames)?);
                 let get = self.get(get, frames)?;
-                Op::Get { input, get, outer: *outer, estimate: *estimate }
+                Op::Get {
+                    input,
+                    get,
+                    outer: *outer,
+                    estimate: *estimate,
+                }
             }
-            Op::Merge { input, list, get, order, estimate } => {
+            Op::Merge {
+                input,
+                list,
+                get,
+                order,
+                estimate,
+            } => {
                 let input = Box::new(self.op(input, frames)?);
                 let list: Option<Vec<_>> = list.iter().map(|t| self.term(t, frames)).collect();
                 let get = self.get(get, frames)?;
-                let order: Option<Vec<_>> =
-                    order.iter().map(|(t, d)| Some((self.term(t, frames)?, *d))).collect();
-                Op::Merge { input, list: list?, get, order: order?, estimate: *estimate }
+                let order: Option<Vec<_>> = order
+                    .iter()
+                    .map(|(t, d)| Some((self.term(t, frames)?, *d)))
+                    .collect();
+                Op::Merge {
+                    input,
+                    list: list?,
+                    get,
+                    order: order?,
+                    estimate: *estimate,
+                }
             }
             Op::Elements { input, of } => {
                 let input = Box::new(self.op(input, frames)?);
@@ -91,31 +128,67 @@ impl Mapping {
                 frames.push(None);
                 Op::Elements { input, of }
             }
-            Op::Filter { input, tests, estimate } => {
+            Op::Filter {
+                input,
+                tests,
+                estimate,
+            } => {
                 let input = Box::new(self.op(input, frames)?);
                 let tests: Option<Vec<_>> = tests.iter().map(|t| self.test(t, frames)).collect();
-                Op::Filter { input, tests: tests?, estimate: *estimate }
+                Op::Filter {
+                    input,
+                    tests: tests?,
+                    estimate: *estimate,
+                }
             }
             Op::Distinct { input, by } => {
                 let input = Box::new(self.op(input, frames)?);
                 let by: Option<Vec<_>> = by.iter().map(|t| self.term(t, frames)).collect();
                 Op::Distinct { input, by: by? }
             }
-            Op::Sort { input, by, estimate } => {
+            Op::Sort {
+                input,
+                by,
+                estimate,
+            } => {
                 let input = Box::new(self.op(input, frames)?);
-                let by: Option<Vec<_>> = by.iter().map(|(t, d)| Some((self.term(t, frames)?, *d))).collect();
-                Op::Sort { input, by: by?, estimate: *estimate }
+                let by: Option<Vec<_>> = by
+                    .iter()
+                    .map(|(t, d)| Some((self.term(t, frames)?, *d)))
+                    .collect();
+                Op::Sort {
+                    input,
+                    by: by?,
+                    estimate: *estimate,
+                }
             }
             Op::Page { input, by, page } => {
                 let input = Box::new(self.op(input, frames)?);
-                let by: Option<Vec<_>> = by.iter().map(|(t, d)| Some((self.term(t, frames)?, *d))).collect();
-                Op::Page { input, by: by?, page: page.clone() }
+                let by: Option<Vec<_>> = by
+                    .iter()
+                    .map(|(t, d)| Some((self.term(t, frames)?, *d)))
+                    .collect();
+                Op::Page {
+                    input,
+                    by: by?,
+                    page: page.clone(),
+                }
             }
             Op::Limit { input, count, last } => {
                 let input = Box::new(self.op(input, frames)?);
-                Op::Limit { input, count: self.term(count, frames)?, last: *last }
+                Op::Limit {
+                    input,
+                    count: self.term(count, frames)?,
+                    last: *last,
+                }
             }
-            Op::Aggregate { input, group, aggregates, always, estimate } => {
+            Op::Aggregate {
+                input,
+                group,
+                aggregates,
+                always,
+                estimate,
+            } => {
                 let input = Box::new(self.op(input, frames)?);
                 let group: Option<Vec<_>> = group.iter().map(|t| self.term(t, frames)).collect();
                 let mut aggregates = aggregates.clone();
@@ -127,7 +200,13 @@ impl Mapping {
                 }
                 frames.clear();
                 frames.push(None);
-                Op::Aggregate { input, group: group?, aggregates, always: *always, estimate: *estimate }
+                Op::Aggregate {
+                    input,
+                    group: group?,
+                    aggregates,
+                    always: *always,
+                    estimate: *estimate,
+                }
             }
         })
     }
@@ -136,33 +215,57 @@ impl Mapping {
         let shape = get.structure as ShapeId;
         let eq: Option<Vec<_>> = get.eq.iter().map(|t| self.term(t, frames)).collect();
         let bound = |b: &Option<super::plan::Bound>| match b {
-            Some(b) => Some(Some(super::plan::Bound { term: self.term(&b.term, frames)?, inclusive: b.inclusive })),
+            Some(b) => Some(Some(super::plan::Bound {
+                term: self.term(&b.term, frames)?,
+                inclusive: b.inclusive,
+            })),
             None => Some(None),
         };
         let (lower, upper) = (bound(&get.lower)?, bound(&get.upper)?);
         frames.push(Some(shape));
-        Some(Get { structure: self.id(shape)?, eq: eq?, lower, upper, reverse: get.reverse, page: get.page.clone() })
+        Some(Get {
+            structure: self.id(shape)?,
+            eq: eq?,
+            lower,
+            upper,
+            reverse: get.reverse,
+            page: get.page.clone(),
+        })
     }
 
     fn term(&self, term: &Term, frames: &[Option<ShapeId>]) -> Option<Term> {
         Some(match term {
             Term::Const(_) | Term::Param(..) | Term::Item => term.clone(),
-            Term::Column { frame, column, path } => {
+            Term::Column {
+                frame,
+                column,
+                path,
+            } => {
                 let column = match frames.get(*frame as usize)? {
                     Some(shape) => *self.columns.get(shape)?.get(&(*column as usize))?,
                     None => *column,
                 };
-                Term::Column { frame: *frame, column, path: path.clone() }
+                Term::Column {
+                    frame: *frame,
+                    column,
+                    path: path.clone(),
+                }
             }
             Term::Key(terms) => Term::Key(self.terms(terms, frames)?),
-            Term::Binary(op, a, b) => {
-                Term::Binary(*op, Box::new(self.term(a, frames)?), Box::new(self.term(b, frames)?))
-            }
+            Term::Binary(op, a, b) => Term::Binary(
+                *op,
+                Box::new(self.term(a, frames)?),
+                Box::new(self.term(b, frames)?),
+            ),
             Term::Call(f, args) => Term::Call(*f, self.terms(args, frames)?),
-            Term::At(a, b) => Term::At(Box::new(self.term(a, frames)?), Box::new(self.term(b, frames)?)),
-            Term::Shape(present, fields) => {
-                Term::Shape(Box::new(self.term(present, frames)?), self.terms(fields, frames)?)
-            }
+            Term::At(a, b) => Term::At(
+                Box::new(self.term(a, frames)?),
+                Box::new(self.term(b, frames)?),
+            ),
+            Term::Shape(present, fields) => Term::Shape(
+                Box::new(self.term(present, frames)?),
+                self.terms(fields, frames)?,
+            ),
             Term::Sub(sub) => {
                 let mut inner = frames.to_vec();
                 Term::Sub(Box::new(match &**sub {
@@ -178,12 +281,18 @@ impl Mapping {
     }
 
     fn test(&self, test: &Test, frames: &[Option<ShapeId>]) -> Option<Test> {
-        let all = |list: &[Test]| list.iter().map(|t| self.test(t, frames)).collect::<Option<Vec<_>>>();
+        let all = |list: &[Test]| {
+            list.iter()
+                .map(|t| self.test(t, frames))
+                .collect::<Option<Vec<_>>>()
+        };
         Some(match test {
             Test::And(list) => Test::And(all(list)?),
             Test::Or(list) => Test::Or(all(list)?),
             Test::Not(t) => Test::Not(Box::new(self.test(t, frames)?)),
-            Test::Compare(a, op, b) => Test::Compare(self.term(a, frames)?, *op, self.term(b, frames)?),
+            Test::Compare(a, op, b) => {
+                Test::Compare(self.term(a, frames)?, *op, self.term(b, frames)?)
+            }
             Test::In(a, list) => Test::In(self.term(a, frames)?, self.terms(list, frames)?),
             Test::InList(a, b) => Test::InList(self.term(a, frames)?, self.term(b, frames)?),
             Test::IsNull(a) => Test::IsNull(self.term(a, frames)?),
@@ -196,17 +305,33 @@ impl Mapping {
 }
 
 /// `post` for a home, `post_by_category_name` for another way in, `post_count_by_…` for groups.
-fn unique_name(model: &Model, s: &Structure, identity: bool, taken: &mut BTreeSet<String>) -> String {
+fn unique_name(
+    model: &Model,
+    s: &Structure,
+    identity: bool,
+    taken: &mut BTreeSet<String>,
+) -> String {
     let printer = Printer::of_structure(model, s);
     let entity = snake(&model.entity(s.anchor).name);
-    let parts: Vec<String> = s.partition.iter().map(|e| snake(&printer.expr(e))).collect();
+    let parts: Vec<String> = s
+        .partition
+        .iter()
+        .map(|e| snake(&printer.expr(e)))
+        .collect();
     let ordered = s.clustering.first().map(|(e, _)| snake(&printer.expr(e)));
     let base = match (s.kind, identity) {
         (Kind::Lists, true) => entity,
         (Kind::Groups, _) if s.over.is_empty() => {
-            let by = parts.iter().cloned().chain(s.clustering.iter().map(|(e, _)| snake(&printer.expr(e))));
+            let by = parts
+                .iter()
+                .cloned()
+                .chain(s.clustering.iter().map(|(e, _)| snake(&printer.expr(e))));
             let by: Vec<String> = by.collect();
-            if by.is_empty() { format!("{entity}_totals") } else { format!("{entity}_totals_by_{}", by.join("_")) }
+            if by.is_empty() {
+                format!("{entity}_totals")
+            } else {
+                format!("{entity}_totals_by_{}", by.join("_"))
+            }
         }
         _ if parts.is_empty() => format!("{entity}_in_order_of_{}", ordered.unwrap_or_default()),
         _ => format!("{entity}_by_{}", parts.join("_")),
@@ -244,34 +369,76 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
     let identity = super::shape::is_identity(model, s);
     let copied = |e: &Expr| matches!(e, Expr::Path { steps, leaf, .. } if !steps.is_empty() && !is_key_leaf(model, steps, leaf));
     let rounded = |e: &Expr| {
-        matches!(e, Expr::Call(Function::Minute | Function::Hour | Function::Day | Function::Month | Function::Year, _))
+        matches!(
+            e,
+            Expr::Call(
+                Function::Minute
+                    | Function::Hour
+                    | Function::Day
+                    | Function::Month
+                    | Function::Year,
+                _
+            )
+        )
     };
     let time_desc = s.clustering.iter().any(|(e, d)| {
         let scope = crate::view::typing::Scope::new(model, s.anchor, &s.over);
         *d == crate::model::Direction::Desc
-            && matches!(scope.type_of(model, &[], e).0, crate::model::Type::Timestamp | crate::model::Type::TimeUuid | crate::model::Type::Date)
+            && matches!(
+                scope.type_of(model, &[], e).0,
+                crate::model::Type::Timestamp
+                    | crate::model::Type::TimeUuid
+                    | crate::model::Type::Date
+            )
     });
     let list: Vec<(&'static str, bool)> = vec![
         ("index-table", !identity && s.kind == Kind::Lists),
-        ("inverted-search", !s.over.is_empty() && s.kind == Kind::Groups),
+        (
+            "inverted-search",
+            !s.over.is_empty() && s.kind == Kind::Groups,
+        ),
         ("denormalization", s.values().any(copied)),
-        ("aggregate", s.columns.iter().any(|c| matches!(c, Expr::Nested(..)))),
-        ("counter", s.columns.iter().any(|c| matches!(c, Expr::Aggregate(_)))),
+        (
+            "aggregate",
+            s.columns.iter().any(|c| matches!(c, Expr::Nested(..))),
+        ),
+        (
+            "counter",
+            s.columns.iter().any(|c| matches!(c, Expr::Aggregate(_))),
+        ),
         ("composite-key-index", s.key_len() > 1 && !identity),
-        ("rounded-time", s.kind == Kind::Groups && s.key().any(rounded)),
+        (
+            "rounded-time",
+            s.kind == Kind::Groups && s.key().any(rounded),
+        ),
         ("bucket", s.kind == Kind::Lists && s.key().any(rounded)),
-        ("hash-prefix", s.key().any(|e| matches!(e, Expr::Call(Function::Hash, _)))),
+        (
+            "hash-prefix",
+            s.key().any(|e| matches!(e, Expr::Call(Function::Hash, _))),
+        ),
         ("reverse-timestamp", time_desc),
     ];
-    list.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
+    list.into_iter()
+        .filter(|(_, used)| *used)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// A path to a key attribute of the target of its last reference is that reference itself.
-pub(crate) fn is_key_leaf(model: &Model, steps: &[crate::model::ReferenceId], leaf: &crate::model::Leaf) -> bool {
-    let (Some(&last), crate::model::Leaf::Attribute(a, _)) = (steps.last(), leaf) else { return false };
+pub(crate) fn is_key_leaf(
+    model: &Model,
+    steps: &[crate::model::ReferenceId],
+    leaf: &crate::model::Leaf,
+) -> bool {
+    let (Some(&last), crate::model::Leaf::Attribute(a, _)) = (steps.last(), leaf) else {
+        return false;
+    };
     let _ = last;
     let first = steps.first().map(|&f| model.reference(f).target);
     first.is_some_and(|target| {
-        model.key_leaves(target).iter().any(|l| l.attribute == *a && steps.get(1..) == Some(l.steps.as_slice()))
+        model
+            .key_leaves(target)
+            .iter()
+            .any(|l| l.attribute == *a && steps.get(1..) == Some(l.steps.as_slice()))
     })
 }

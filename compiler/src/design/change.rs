@@ -52,7 +52,10 @@ pub(crate) fn find_query(model: &Model, entity: EntityId, filter: &[Pred]) -> Qu
     let select = super::shape::key_paths(model, root)
         .into_iter()
         .enumerate()
-        .map(|(i, expr)| Item { name: format!("k{i}"), expr })
+        .map(|(i, expr)| Item {
+            name: format!("k{i}"),
+            expr,
+        })
         .collect();
     Query {
         anchor: root,
@@ -77,7 +80,12 @@ pub fn type_filter(model: &Model, root: EntityId, entity: EntityId) -> Option<Pr
         .filter(|(_, m)| **m == entity || model.entity(entity).subtypes.contains(m))
         .map(|(i, _)| Expr::Const(crate::value::Value::Enum(i as u16)))
         .collect();
-    let path = Expr::Path { node: 0, element: vec![], steps: vec![], leaf: Leaf::Type };
+    let path = Expr::Path {
+        node: 0,
+        element: vec![],
+        steps: vec![],
+        leaf: Leaf::Type,
+    };
     (wanted.len() < members.len()).then_some(Pred::In(path, wanted))
 }
 
@@ -86,7 +94,8 @@ pub(crate) fn finds(change: &Change) -> Vec<(EntityId, &[Pred])> {
     fn collect<'c>(statements: &'c [Statement], out: &mut Vec<(EntityId, &'c [Pred])>) {
         for statement in statements {
             match statement {
-                Statement::Update { entity, filter, .. } | Statement::Delete { entity, filter, .. } => {
+                Statement::Update { entity, filter, .. }
+                | Statement::Delete { entity, filter, .. } => {
                     out.push((*entity, filter));
                 }
                 Statement::ForEach { body, .. } => collect(body, out),
@@ -103,7 +112,14 @@ pub(crate) fn finds(change: &Change) -> Vec<(EntityId, &[Pred])> {
 pub(crate) fn effects(stats: &Stats, change: &Change, found: &[f64]) -> Vec<Effect> {
     let mut out = Vec::new();
     let mut found = found.iter().copied();
-    collect_effects(stats, change, &change.statements, Extent { avg: 1.0, max: 1.0 }, &mut found, &mut out);
+    collect_effects(
+        stats,
+        change,
+        &change.statements,
+        Extent { avg: 1.0, max: 1.0 },
+        &mut found,
+        &mut out,
+    );
     out
 }
 
@@ -120,49 +136,91 @@ fn collect_effects(
         match statement {
             Statement::Insert { entity, .. } => {
                 let entity = model.entity(*entity).root;
-                out.push(Effect { entity, kind: EffectKind::Insert, count: times });
+                out.push(Effect {
+                    entity,
+                    kind: EffectKind::Insert,
+                    count: times,
+                });
             }
             Statement::Update { entity, set, .. } => {
                 let rows = found.next().unwrap_or(1.0);
                 let slots = set.iter().map(|(slot, _)| *slot).collect();
-                let count = Extent { avg: times.avg * rows, max: times.max * rows.max(1.0) };
+                let count = Extent {
+                    avg: times.avg * rows,
+                    max: times.max * rows.max(1.0),
+                };
                 let entity = model.entity(*entity).root;
-                out.push(Effect { entity, kind: EffectKind::Update(slots), count });
+                out.push(Effect {
+                    entity,
+                    kind: EffectKind::Update(slots),
+                    count,
+                });
             }
             Statement::Delete { entity, .. } => {
                 let rows = found.next().unwrap_or(1.0);
-                let count = Extent { avg: times.avg * rows, max: times.max * rows.max(1.0) };
+                let count = Extent {
+                    avg: times.avg * rows,
+                    max: times.max * rows.max(1.0),
+                };
                 delete_effects(stats, model.entity(*entity).root, count, out, 0);
             }
             Statement::ForEach { list, body, .. } => {
                 let size = match change.params.get(list.index()).map(|p| &p.ty) {
-                    Some(Type::List(_, size) | Type::Set(_, size)) if size.avg > 0.0 => {
-                        Extent { avg: size.avg, max: size.max.unwrap_or(size.avg * 100.0) }
-                    }
-                    _ => Extent { avg: LIST, max: LIST * 100.0 },
+                    Some(Type::List(_, size) | Type::Set(_, size)) if size.avg > 0.0 => Extent {
+                        avg: size.avg,
+                        max: size.max.unwrap_or(size.avg * 100.0),
+                    },
+                    _ => Extent {
+                        avg: LIST,
+                        max: LIST * 100.0,
+                    },
                 };
-                let times = Extent { avg: times.avg * size.avg, max: times.max * size.max };
+                let times = Extent {
+                    avg: times.avg * size.avg,
+                    max: times.max * size.max,
+                };
                 collect_effects(stats, change, body, times, found, out);
             }
         }
     }
 }
 
-fn delete_effects(stats: &Stats, entity: EntityId, count: Extent, out: &mut Vec<Effect>, depth: usize) {
-    out.push(Effect { entity, kind: EffectKind::Delete, count });
+fn delete_effects(
+    stats: &Stats,
+    entity: EntityId,
+    count: Extent,
+    out: &mut Vec<Effect>,
+    depth: usize,
+) {
+    out.push(Effect {
+        entity,
+        kind: EffectKind::Delete,
+        count,
+    });
     if depth > 8 {
         return;
     }
     for reference in incoming(stats.model, entity) {
         let r = stats.model.reference(reference);
         let fan = stats.referrers(reference);
-        let count = Extent { avg: count.avg * fan.avg, max: count.max * fan.max };
+        let count = Extent {
+            avg: count.avg * fan.avg,
+            max: count.max * fan.max,
+        };
         let from = stats.model.entity(r.entity).root;
         match r.on_delete {
             OnDelete::Cascade => delete_effects(stats, from, count, out, depth + 1),
             OnDelete::Clear => {
-                let slots = stats.model.slot(from, Field::Reference(reference)).into_iter().collect();
-                out.push(Effect { entity: from, kind: EffectKind::Update(slots), count });
+                let slots = stats
+                    .model
+                    .slot(from, Field::Reference(reference))
+                    .into_iter()
+                    .collect();
+                out.push(Effect {
+                    entity: from,
+                    kind: EffectKind::Update(slots),
+                    count,
+                });
             }
             OnDelete::Refuse => {}
         }
@@ -243,7 +301,10 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn new(stats: &Stats, s: &Structure) -> Reading {
-        let bare = Structure { columns: vec![], ..s.clone() };
+        let bare = Structure {
+            columns: vec![],
+            ..s.clone()
+        };
         let column = |c: &Expr| Structure {
             partition: vec![],
             clustering: vec![],
@@ -256,14 +317,21 @@ impl Reading {
         let mut over = BTreeMap::new();
         for u in &s.over {
             let f = stats.fan(u, &scope);
-            fan = Extent { avg: fan.avg * f.avg, max: fan.max * f.max };
+            fan = Extent {
+                avg: fan.avg * f.avg,
+                max: fan.max * f.max,
+            };
             if let crate::model::Many::Back(r) = u.many {
                 over.insert(RouteStep::Back(r), f);
             }
         }
         Reading {
             key: reads(stats.model, &bare),
-            columns: s.columns.iter().map(|c| reads(stats.model, &column(c))).collect(),
+            columns: s
+                .columns
+                .iter()
+                .map(|c| reads(stats.model, &column(c)))
+                .collect(),
             fan,
             over,
             kind: s.kind,
@@ -287,7 +355,9 @@ impl Reading {
         for (column, positions) in self.columns.iter().enumerate() {
             for route in touched(positions) {
                 let hit = hits.entry(route.clone());
-                hit.or_insert_with(|| self.hit(stats, effect, &route, false)).columns.insert(column);
+                hit.or_insert_with(|| self.hit(stats, effect, &route, false))
+                    .columns
+                    .insert(column);
             }
         }
         hits
@@ -303,7 +373,10 @@ impl Reading {
                 RouteStep::One(r) => {
                     walk.insert(Need::Referrers(back.clone(), *r), anchors.avg);
                     let f = stats.referrers(*r);
-                    anchors = Extent { avg: anchors.avg * f.avg, max: anchors.max * f.max };
+                    anchors = Extent {
+                        avg: anchors.avg * f.avg,
+                        max: anchors.max * f.max,
+                    };
                     extend(&mut back, RouteStep::Back(*r));
                 }
                 RouteStep::Back(r) => {
@@ -311,7 +384,10 @@ impl Reading {
                 }
             }
             if let Some(f) = self.over.get(step) {
-                fan = Extent { avg: fan.avg / f.avg.max(1e-9), max: fan.max / f.max.max(1.0) };
+                fan = Extent {
+                    avg: fan.avg / f.avg.max(1e-9),
+                    max: fan.max / f.max.max(1.0),
+                };
             }
         }
         let rows = anchors.avg * fan.avg;
@@ -341,14 +417,27 @@ impl Reading {
     }
 
     /// What is read to find and evaluate the anchors of a hit, columns left out.
-    pub(crate) fn key_needs(&self, stats: &Stats, effect: &Effect, route: &Route, hit: &Hit) -> Needs {
+    pub(crate) fn key_needs(
+        &self,
+        stats: &Stats,
+        effect: &Effect,
+        route: &Route,
+        hit: &Hit,
+    ) -> Needs {
         let mut needs = hit.walk.clone();
         self.evaluation(stats, effect, route, hit, &self.key, &mut needs);
         needs
     }
 
     /// What evaluating one column for the anchors of a hit reads.
-    pub(crate) fn column_needs(&self, stats: &Stats, effect: &Effect, route: &Route, hit: &Hit, column: usize) -> Needs {
+    pub(crate) fn column_needs(
+        &self,
+        stats: &Stats,
+        effect: &Effect,
+        route: &Route,
+        hit: &Hit,
+        column: usize,
+    ) -> Needs {
         let mut needs = Needs::new();
         if let Some(positions) = self.columns.get(column) {
             self.evaluation(stats, effect, route, hit, positions, &mut needs);
@@ -418,7 +507,12 @@ fn touches(effect: &Effect, route: &Route, position: &Position) -> bool {
 
 /// Whether a structure finds the referrers of an instance by one get: its key starts with the
 /// reference's key.
-pub(crate) fn finds_referrers(model: &Model, s: &Structure, reference: ReferenceId, ordered: bool) -> bool {
+pub(crate) fn finds_referrers(
+    model: &Model,
+    s: &Structure,
+    reference: ReferenceId,
+    ordered: bool,
+) -> bool {
     let paths = reference_paths(model, reference);
     let root = model.entity(model.reference(reference).entity).root;
     let starts = s.key().take(paths.len()).all(|e| paths.contains(e)) && s.key_len() >= paths.len();
@@ -431,22 +525,39 @@ pub(crate) fn finds_referrers(model: &Model, s: &Structure, reference: Reference
 }
 
 /// A candidate for the home of every entity, and for every unique attribute and reference.
-pub(crate) fn standing_shapes(model: &Model, add: &mut dyn FnMut(EntityId, Vec<Expr>, Vec<(Expr, Direction)>) -> Option<ShapeId>) {
+pub(crate) fn standing_shapes(
+    model: &Model,
+    add: &mut dyn FnMut(EntityId, Vec<Expr>, Vec<(Expr, Direction)>) -> Option<ShapeId>,
+) {
     for root in model.roots() {
         let leaves = super::shape::key_paths(model, root);
         add(root, leaves.clone(), vec![]);
         for (i, leaf) in leaves.iter().enumerate().filter(|_| leaves.len() > 1) {
             let rest = leaves.iter().enumerate().filter(|(j, _)| *j != i);
-            add(root, vec![leaf.clone()], rest.map(|(_, l)| (l.clone(), Direction::Asc)).collect());
+            add(
+                root,
+                vec![leaf.clone()],
+                rest.map(|(_, l)| (l.clone(), Direction::Asc)).collect(),
+            );
         }
     }
     for reference in (0..model.references.len() as u32).map(ReferenceId) {
         let entity = model.reference(reference).entity;
         add(entity, reference_paths(model, reference), vec![]);
     }
-    for (i, attribute) in model.attributes.iter().enumerate().filter(|(_, a)| a.unique) {
+    for (i, attribute) in model
+        .attributes
+        .iter()
+        .enumerate()
+        .filter(|(_, a)| a.unique)
+    {
         let leaf = Leaf::Attribute(crate::model::AttributeId(i as u32), vec![]);
-        let path = Expr::Path { node: 0, element: vec![], steps: vec![], leaf };
+        let path = Expr::Path {
+            node: 0,
+            element: vec![],
+            steps: vec![],
+            leaf,
+        };
         add(attribute.entity, vec![path], vec![]);
     }
 }

@@ -25,11 +25,21 @@ impl<'a> Printer<'a> {
     }
     /// For the scope of a question.
     pub fn of_query(model: &'a Model, query: &Query, params: Vec<String>) -> Printer<'a> {
-        Printer::new(model, Scope::new(model, query.anchor, &query.over), &query.over, params)
+        Printer::new(
+            model,
+            Scope::new(model, query.anchor, &query.over),
+            &query.over,
+            params,
+        )
     }
 
     fn new(model: &'a Model, scope: Scope, over: &[Unfold], params: Vec<String>) -> Printer<'a> {
-        let mut p = Printer { model, scope, prefixes: vec![String::new()], params };
+        let mut p = Printer {
+            model,
+            scope,
+            prefixes: vec![String::new()],
+            params,
+        };
         for unfold in over {
             let name = p.unfold(unfold);
             p.prefixes.push(name);
@@ -52,7 +62,10 @@ impl<'a> Printer<'a> {
     }
 
     fn prefix(&self, node: NodeId) -> String {
-        self.prefixes.get(node as usize).cloned().unwrap_or_default()
+        self.prefixes
+            .get(node as usize)
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn unfold(&self, unfold: &Unfold) -> String {
@@ -61,7 +74,12 @@ impl<'a> Printer<'a> {
         if !before.is_empty() {
             parts.push(before);
         }
-        parts.extend(unfold.steps.iter().map(|&s| self.model.reference(s).name.clone()));
+        parts.extend(
+            unfold
+                .steps
+                .iter()
+                .map(|&s| self.model.reference(s).name.clone()),
+        );
         parts.push(match &unfold.many {
             Many::Back(r) => {
                 let target = self.model.reference(*r).target;
@@ -85,7 +103,9 @@ impl<'a> Printer<'a> {
                 format!("{}{}", attribute.name, record_path(&attribute.ty, path))
             }
             Many::ElementElements(path) => match self.scope.node(unfold.parent) {
-                NodeType::Element(ty, _) => record_path(&ty, path).trim_start_matches('.').to_string(),
+                NodeType::Element(ty, _) => {
+                    record_path(&ty, path).trim_start_matches('.').to_string()
+                }
                 NodeType::Instance(_) => "elements".to_string(),
             },
         });
@@ -100,7 +120,12 @@ impl<'a> Printer<'a> {
                 Some(name) => format!("${name}"),
                 None => format!("${}", p.0),
             },
-            Expr::Path { node, element, steps, leaf } => self.path(*node, element, steps, leaf),
+            Expr::Path {
+                node,
+                element,
+                steps,
+                leaf,
+            } => self.path(*node, element, steps, leaf),
             Expr::Binary(op, a, b) => {
                 let sign = match op {
                     Binary::Add => "+",
@@ -122,11 +147,21 @@ impl<'a> Printer<'a> {
             }
             Expr::At(map, key) => format!("{}[{}]", self.expr(map), self.expr(key)),
             Expr::Aggregate(a) => {
-                let inner = if a.over.is_empty() { self.clone() } else { self.inner(a.from, &a.over) };
+                let inner = if a.over.is_empty() {
+                    self.clone()
+                } else {
+                    self.inner(a.from, &a.over)
+                };
                 let arg = match &a.arg {
                     Some(arg) => inner.expr(arg),
                     None if a.over.is_empty() => "*".to_string(),
-                    None => inner.prefixes.last().cloned().unwrap_or_default().trim_end_matches('@').to_string(),
+                    None => inner
+                        .prefixes
+                        .last()
+                        .cloned()
+                        .unwrap_or_default()
+                        .trim_end_matches('@')
+                        .to_string(),
                 };
                 let distinct = if a.distinct { "distinct " } else { "" };
                 format!("{}({distinct}{arg})", aggregate_name(a.function))
@@ -144,7 +179,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn path(&self, node: NodeId, element: &[u16], steps: &[crate::model::ReferenceId], leaf: &Leaf) -> String {
+    fn path(
+        &self,
+        node: NodeId,
+        element: &[u16],
+        steps: &[crate::model::ReferenceId],
+        leaf: &Leaf,
+    ) -> String {
         let mut text = self.prefix(node);
         if let (false, NodeType::Element(ty, _)) = (element.is_empty(), self.scope.node(node)) {
             text.push_str(&record_path(&ty, element));
@@ -162,7 +203,11 @@ impl<'a> Printer<'a> {
             Leaf::Attribute(a, path) => {
                 let attribute = self.model.attribute(*a);
                 let name = format!("{}{}", attribute.name, record_path(&attribute.ty, path));
-                if link && steps.is_empty() { text + &name } else { joined(text, &name) }
+                if link && steps.is_empty() {
+                    text + &name
+                } else {
+                    joined(text, &name)
+                }
             }
             Leaf::Key => text,
             Leaf::Type => joined(text, "type"),
@@ -207,7 +252,11 @@ impl<'a> Printer<'a> {
 pub fn key_part(printer: &Printer, expr: &Expr) -> String {
     match expr {
         Expr::Call(
-            f @ (Function::Minute | Function::Hour | Function::Day | Function::Month | Function::Year),
+            f @ (Function::Minute
+            | Function::Hour
+            | Function::Day
+            | Function::Month
+            | Function::Year),
             args,
         ) => match args.first() {
             Some(arg) => format!("bucket({}, {})", printer.expr(arg), function_name(*f)),
@@ -278,7 +327,9 @@ fn record_path(ty: &Type, path: &[u16]) -> String {
     let mut out = String::new();
     for (i, &field) in path.iter().enumerate() {
         let name = match inner(ty, path.get(..i).unwrap_or_default()).0 {
-            Type::Record(fields) => fields.get(field as usize).map(|f: &RecordField| f.name.clone()),
+            Type::Record(fields) => fields
+                .get(field as usize)
+                .map(|f: &RecordField| f.name.clone()),
             _ => None,
         };
         out.push('.');

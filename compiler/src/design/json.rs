@@ -41,7 +41,10 @@ impl Design {
         let mut plans = serde_json::Map::new();
         for p in &self.plans {
             questions.insert(p.name.clone(), json!(p.cost));
-            plans.insert(p.name.clone(), Value::Array(self.plan_steps(model, &p.plan)));
+            plans.insert(
+                p.name.clone(),
+                Value::Array(self.plan_steps(model, &p.plan)),
+            );
         }
         let mut changes = serde_json::Map::new();
         let mut writes = serde_json::Map::new();
@@ -85,16 +88,29 @@ impl Design {
     fn op_steps(&self, model: &Model, op: &Op, out: &mut Vec<Value>) {
         match op {
             Op::Input => {}
-            Op::Get { input, get, estimate, .. } => {
+            Op::Get {
+                input,
+                get,
+                estimate,
+                ..
+            } => {
                 self.op_steps(model, input, out);
-                let name = match (**input == Op::Input, get.eq.is_empty() && get.lower.is_none() && get.upper.is_none()) {
+                let name = match (
+                    **input == Op::Input,
+                    get.eq.is_empty() && get.lower.is_none() && get.upper.is_none(),
+                ) {
                     (true, true) => "scan",
                     (true, false) => "get",
                     (false, _) => "follow",
                 };
                 out.push(self.get_step(model, name, get, estimate));
             }
-            Op::Merge { input, get, estimate, .. } => {
+            Op::Merge {
+                input,
+                get,
+                estimate,
+                ..
+            } => {
                 self.op_steps(model, input, out);
                 out.push(self.get_step(model, "merge", get, estimate));
             }
@@ -102,7 +118,11 @@ impl Design {
                 self.op_steps(model, input, out);
                 out.push(json!({ "op": "elements" }));
             }
-            Op::Filter { input, tests, estimate } => {
+            Op::Filter {
+                input,
+                tests,
+                estimate,
+            } => {
                 self.op_steps(model, input, out);
                 out.push(json!({ "op": "filter", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
                 tests.iter().for_each(|t| self.test_steps(model, t, out));
@@ -111,7 +131,11 @@ impl Design {
                 self.op_steps(model, input, out);
                 out.push(json!({ "op": "distinct" }));
             }
-            Op::Sort { input, by, estimate } => {
+            Op::Sort {
+                input,
+                by,
+                estimate,
+            } => {
                 self.op_steps(model, input, out);
                 out.push(json!({ "op": "sort", "order": by.iter().map(|(_, d)| direction(*d)).collect::<Vec<_>>(),
                     "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
@@ -128,7 +152,9 @@ impl Design {
                 };
                 out.push(json!({ "op": "limit", "limit": count }));
             }
-            Op::Aggregate { input, estimate, .. } => {
+            Op::Aggregate {
+                input, estimate, ..
+            } => {
                 self.op_steps(model, input, out);
                 out.push(json!({ "op": "aggregate", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
             }
@@ -136,7 +162,9 @@ impl Design {
     }
 
     fn get_step(&self, model: &Model, op: &str, get: &Get, estimate: &super::Estimate) -> Value {
-        let Some(s) = self.structures.get(get.structure as usize) else { return Value::Null };
+        let Some(s) = self.structures.get(get.structure as usize) else {
+            return Value::Null;
+        };
         let printer = Printer::of_structure(model, s);
         let parts: Vec<String> = s.key().map(|e| key_part(&printer, e)).collect();
         let eq: Vec<&String> = parts.iter().take(get.eq.len()).collect();
@@ -185,7 +213,9 @@ impl Design {
 
     fn test_steps(&self, model: &Model, test: &Test, out: &mut Vec<Value>) {
         match test {
-            Test::And(list) | Test::Or(list) => list.iter().for_each(|t| self.test_steps(model, t, out)),
+            Test::And(list) | Test::Or(list) => {
+                list.iter().for_each(|t| self.test_steps(model, t, out))
+            }
             Test::Not(t) => self.test_steps(model, t, out),
             Test::Compare(a, _, b) | Test::InList(a, b) => {
                 self.term_steps(model, a, out);
@@ -231,5 +261,12 @@ pub(super) fn read_step(model: &Model, need: &Need, cost: f64, check: bool) -> W
         }
     };
     let op = if check { "check" } else { "read" };
-    WriteStep { op: op.into(), structure: what, rows: 0.0, rows_max: 0.0, reads: 1.0, cost }
+    WriteStep {
+        op: op.into(),
+        structure: what,
+        rows: 0.0,
+        rows_max: 0.0,
+        reads: 1.0,
+        cost,
+    }
 }

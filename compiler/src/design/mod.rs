@@ -15,8 +15,8 @@ pub mod target;
 
 pub use change::type_filter;
 pub use options::free_order;
-pub use shape::{key_paths, reference_paths};
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
+pub use shape::{key_paths, reference_paths};
 pub use sizes::Sizes;
 
 use crate::model::{Change, Field, Leaf, Model, Type};
@@ -48,7 +48,13 @@ impl Options {
     /// For the embedded store.
     pub fn embedded() -> Options {
         let target = target::named("embedded").unwrap_or_else(|| unreachable!("it ships"));
-        Options { target, mix: None, lossy: false, nodes: 2000, sample: None }
+        Options {
+            target,
+            mix: None,
+            lossy: false,
+            nodes: 2000,
+            sample: None,
+        }
     }
 }
 
@@ -195,22 +201,35 @@ pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
     let weight = |rates: &[f64]| rates.get(at).or(rates.first()).copied().unwrap_or(0.0);
     let mut planner = Planner::new(model, &options.target);
     let enumerated = enumerate(&mut planner, model)?;
-    let homes = if options.lossy { vec![] } else { homes(&mut planner) };
+    let homes = if options.lossy {
+        vec![]
+    } else {
+        homes(&mut planner)
+    };
     let mut readers: Vec<Reader> = Vec::new();
     for (question, options) in model.questions.iter().zip(enumerated.questions) {
-        readers.push(Reader { weight: weight(&question.rates), options });
+        readers.push(Reader {
+            weight: weight(&question.rates),
+            options,
+        });
     }
     let mut writers = Vec::new();
     for (change, finds) in model.changes.iter().zip(enumerated.finds) {
         let weight = weight(&change.rates);
-        let found: Vec<f64> = finds.iter().map(|o| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min)).collect();
+        let found: Vec<f64> = finds
+            .iter()
+            .map(|o| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min))
+            .collect();
         readers.extend(finds.into_iter().map(|options| Reader { weight, options }));
         let effects = change::effects(&planner.stats, change, &found);
         let checked = effects.into_iter().map(|e| {
             let checks = change::checks(model, &e);
             (e, checks)
         });
-        writers.push(Writer { weight, effects: checked.collect() });
+        writers.push(Writer {
+            weight,
+            effects: checked.collect(),
+        });
     }
     let forced = forced(&planner);
     let programme = Programme {
@@ -234,18 +253,31 @@ struct Enumerated {
 /// All options, over all candidates that any question or change calls for.
 fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignError> {
     change::standing_shapes(model, &mut |entity, partition, clustering| {
-        let s = shape::skeleton(model, entity, &[], &[], partition, clustering, crate::view::Kind::Lists);
+        let s = shape::skeleton(
+            model,
+            entity,
+            &[],
+            &[],
+            partition,
+            clustering,
+            crate::view::Kind::Lists,
+        );
         Some(planner.shapes.intern(model, s))
     });
     // The first round makes candidates, the second matches everything against all of them.
     for growing in [true, false] {
         planner.growing = growing;
-        let mut out = Enumerated { questions: vec![], finds: vec![] };
+        let mut out = Enumerated {
+            questions: vec![],
+            finds: vec![],
+        };
         for question in &model.questions {
             planner.params = types(&question.params);
             let options = planner.options(&question.query);
             if options.is_empty() {
-                return Err(DesignError::Unanswerable { name: question.name.clone() });
+                return Err(DesignError::Unanswerable {
+                    name: question.name.clone(),
+                });
             }
             out.questions.push(options);
         }
@@ -259,14 +291,20 @@ fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignE
     Err(DesignError::Infeasible)
 }
 
-fn find_options(planner: &mut Planner, model: &Model, change: &Change) -> Result<Vec<Vec<PlanOption>>, DesignError> {
+fn find_options(
+    planner: &mut Planner,
+    model: &Model,
+    change: &Change,
+) -> Result<Vec<Vec<PlanOption>>, DesignError> {
     planner.params = types(&change.params);
     let mut out = Vec::new();
     for (entity, filter) in change::finds(change) {
         let query = change::find_query(model, entity, filter);
         let options = planner.options(&query);
         if options.is_empty() {
-            return Err(DesignError::Unanswerable { name: change.name.clone() });
+            return Err(DesignError::Unanswerable {
+                name: change.name.clone(),
+            });
         }
         out.push(options);
     }
@@ -282,7 +320,10 @@ fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), D
         None => Ok((model.mixes.first().cloned(), 0)),
         Some(name) => match model.mixes.iter().position(|m| m == name) {
             Some(at) => Ok((Some(name.clone()), at)),
-            None => Err(DesignError::UnknownMix { found: name.clone(), known: model.mixes.clone() }),
+            None => Err(DesignError::UnknownMix {
+                found: name.clone(),
+                known: model.mixes.clone(),
+            }),
         },
     }
 }
@@ -293,13 +334,29 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
     let mut out = Vec::new();
     for root in model.roots() {
         let candidates: Vec<usize> = (0..planner.shapes.all.len())
-            .filter(|&s| planner.shapes.all.get(s).is_some_and(|s| s.identity && s.structure.anchor == root))
+            .filter(|&s| {
+                planner
+                    .shapes
+                    .all
+                    .get(s)
+                    .is_some_and(|s| s.identity && s.structure.anchor == root)
+            })
             .collect();
         // That an instance exists is a fact too.
-        out.push(candidates.iter().map(|&shape| Requirement { shape, column: None }).collect());
+        out.push(
+            candidates
+                .iter()
+                .map(|&shape| Requirement {
+                    shape,
+                    column: None,
+                })
+                .collect(),
+        );
         for field in planner.stats.value_fields(root) {
             for path in field_paths(model, root, field) {
-                let kept = candidates.iter().filter_map(|&s| planner.shapes.column(s, &path).map(|(_, r)| r));
+                let kept = candidates
+                    .iter()
+                    .filter_map(|&s| planner.shapes.column(s, &path).map(|(_, r)| r));
                 out.push(kept.collect());
             }
         }
@@ -308,8 +365,17 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
 }
 
 /// The stored paths of a field: an attribute, the type, or the scalars of a reference.
-pub(crate) fn field_paths(model: &Model, _root: crate::model::EntityId, field: Field) -> Vec<crate::model::Expr> {
-    let path = |leaf| crate::model::Expr::Path { node: 0, element: vec![], steps: vec![], leaf };
+pub(crate) fn field_paths(
+    model: &Model,
+    _root: crate::model::EntityId,
+    field: Field,
+) -> Vec<crate::model::Expr> {
+    let path = |leaf| crate::model::Expr::Path {
+        node: 0,
+        element: vec![],
+        steps: vec![],
+        leaf,
+    };
     match field {
         Field::Attribute(a) => vec![path(Leaf::Attribute(a, vec![]))],
         Field::Type => vec![path(Leaf::Type)],
@@ -323,16 +389,22 @@ fn forced(planner: &Planner) -> BTreeSet<usize> {
     let unique = |s: &Structure| {
         s.over.is_empty()
             && s.partition.len() == 1
-            && s.partition.iter().any(|e| matches!(
-                e,
-                crate::model::Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. }
-                    if steps.is_empty() && path.is_empty() && model.attribute(*a).unique
-            ))
-            && s.clustering.iter().all(|(e, _)| shape::key_paths(model, s.anchor).contains(e))
+            && s.partition.iter().any(|e| {
+                matches!(
+                    e,
+                    crate::model::Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. }
+                        if steps.is_empty() && path.is_empty() && model.attribute(*a).unique
+                )
+            })
+            && s.clustering
+                .iter()
+                .all(|(e, _)| shape::key_paths(model, s.anchor).contains(e))
     };
     let mut seen = BTreeSet::new();
     let all = planner.shapes.all.iter().enumerate();
-    all.filter(|(_, s)| unique(&s.structure) && seen.insert(s.structure.partition.clone())).map(|(i, _)| i).collect()
+    all.filter(|(_, s)| unique(&s.structure) && seen.insert(s.structure.partition.clone()))
+        .map(|(i, _)| i)
+        .collect()
 }
 
 fn assemble(
@@ -348,8 +420,12 @@ fn assemble(
     let mut plans = Vec::new();
     let mut serves: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     let settle = |name: &str, reader: Option<(usize, &Reader)>| {
-        let unanswerable = || DesignError::Unanswerable { name: name.to_string() };
-        let option = reader.and_then(|(at, r)| r.settled(at, selection)).ok_or_else(unanswerable)?;
+        let unanswerable = || DesignError::Unanswerable {
+            name: name.to_string(),
+        };
+        let option = reader
+            .and_then(|(at, r)| r.settled(at, selection))
+            .ok_or_else(unanswerable)?;
         let plan = mapping.plan(option).ok_or_else(unanswerable)?;
         Ok((option.clone(), plan))
     };
@@ -357,10 +433,19 @@ fn assemble(
         let reader = readers.next();
         let (option, plan) = settle(&question.name, reader)?;
         for r in &option.requires {
-            serves.entry(r.shape).or_default().insert(question.name.clone());
+            serves
+                .entry(r.shape)
+                .or_default()
+                .insert(question.name.clone());
         }
         let weight = reader.map_or(0.0, |(_, r)| r.weight);
-        plans.push(PricedPlan { name: question.name.clone(), weight, plan, cost: option.cost, rows: option.rows });
+        plans.push(PricedPlan {
+            name: question.name.clone(),
+            weight,
+            plan,
+            cost: option.cost,
+            rows: option.rows,
+        });
     }
     let mut writes = Vec::new();
     for (change, writer) in model.changes.iter().zip(programme.writers) {
@@ -370,7 +455,10 @@ fn assemble(
         for (entity, _) in change::finds(change) {
             let (option, plan) = settle(&change.name, readers.next())?;
             for r in &option.requires {
-                serves.entry(r.shape).or_default().insert(change.name.clone());
+                serves
+                    .entry(r.shape)
+                    .or_default()
+                    .insert(change.name.clone());
             }
             cost += option.cost;
             steps.push(WriteStep {
@@ -387,7 +475,12 @@ fn assemble(
             let prices = programme.effect_prices(selection, effect, checks);
             for (need, price) in &prices.reads {
                 cost += price;
-                steps.push(json::read_step(model, need, *price, checks.contains_key(need)));
+                steps.push(json::read_step(
+                    model,
+                    need,
+                    *price,
+                    checks.contains_key(need),
+                ));
             }
             for (shape, write) in &prices.writes {
                 cost += write.cost;
@@ -395,7 +488,11 @@ fn assemble(
                     .id(*shape)
                     .and_then(|id| mapping.structures.get(id as usize))
                     .map_or(String::new(), |s| s.name.clone());
-                let op = if write.puts >= write.deletes { "put" } else { "delete" };
+                let op = if write.puts >= write.deletes {
+                    "put"
+                } else {
+                    "delete"
+                };
                 steps.push(WriteStep {
                     op: op.into(),
                     structure: name,
@@ -406,7 +503,13 @@ fn assemble(
                 });
             }
         }
-        writes.push(WritePlan { name: change.name.clone(), weight: writer.weight, finds, steps, cost });
+        writes.push(WritePlan {
+            name: change.name.clone(),
+            weight: writer.weight,
+            finds,
+            steps,
+            cost,
+        });
     }
     let access = access::Access::new(model, &mapping.structures);
     let mut notes = Vec::new();
@@ -418,7 +521,10 @@ fn assemble(
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
         notes.push(Note {
             serves: served.unwrap_or_default(),
-            techniques: build::techniques(model, s).into_iter().map(String::from).collect(),
+            techniques: build::techniques(model, s)
+                .into_iter()
+                .map(String::from)
+                .collect(),
             home_of: access.home_of(model, at as StructureId),
             sizes,
         });

@@ -9,7 +9,8 @@ use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
 use crate::view::Kind;
 use microlp::{
-    ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, SolveOptions, Variable,
+    ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, SolveOptions,
+    Variable,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,14 +129,25 @@ impl Programme<'_, '_> {
             }
         }
         let structures = self.planner.target.limits.structures as f64;
-        lp.add_constraint(y.values().map(|&x| (x, 1.0)).collect::<Vec<_>>(), ComparisonOp::Le, structures);
+        lp.add_constraint(
+            y.values().map(|&x| (x, 1.0)).collect::<Vec<_>>(),
+            ComparisonOp::Le,
+            structures,
+        );
         let mut limits = SolveOptions::default();
         limits.node_limit = Some(self.nodes);
         limits.mip_gap = GAP;
-        let Some(solution) = lp.solve_with(limits).ok().and_then(|o| o.into_solution().ok()) else {
+        let Some(solution) = lp
+            .solve_with(limits)
+            .ok()
+            .and_then(|o| o.into_solution().ok())
+        else {
             return bound.is_finite().then_some(first);
         };
-        let (optimal, gap) = (solution.status() == SolutionStatus::Optimal, solution.gap().unwrap_or(0.0));
+        let (optimal, gap) = (
+            solution.status() == SolutionStatus::Optimal,
+            solution.gap().unwrap_or(0.0),
+        );
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
         for (&shape, &var) in &y {
             if solution.var_value(var) > 0.5 {
@@ -147,7 +159,13 @@ impl Programme<'_, '_> {
                 shapes.entry(shape).or_default().insert(column);
             }
         }
-        Some(Selection { shapes, variables: y.len() + v.len(), optimal, gap, picked: None })
+        Some(Selection {
+            shapes,
+            variables: y.len() + v.len(),
+            optimal,
+            gap,
+            picked: None,
+        })
     }
 
     /// Every statement's cheapest option (or any, where a design is sampled), whatever it takes,
@@ -155,12 +173,21 @@ impl Programme<'_, '_> {
     fn option_each(&self) -> Selection {
         let pick = |(i, r): (usize, &Reader)| match self.sample {
             None => 0,
-            Some(seed) => (seed.wrapping_add(i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as usize
-                % r.options.len().max(1),
+            Some(seed) => {
+                (seed
+                    .wrapping_add(i as u64)
+                    .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                    >> 33) as usize
+                    % r.options.len().max(1)
+            }
         };
         let picked: Vec<usize> = self.readers.iter().enumerate().map(pick).collect();
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
-        let options = self.readers.iter().zip(&picked).filter_map(|(r, &i)| r.options.get(i));
+        let options = self
+            .readers
+            .iter()
+            .zip(&picked)
+            .filter_map(|(r, &i)| r.options.get(i));
         let homes = self.homes.iter().filter_map(|h| h.first());
         for r in options.flat_map(|o| &o.requires).chain(homes) {
             shapes.entry(r.shape).or_default().extend(r.column);
@@ -168,13 +195,23 @@ impl Programme<'_, '_> {
         for &shape in &self.forced {
             shapes.entry(shape).or_default();
         }
-        Selection { shapes, variables: 0, optimal: false, gap: 1.0, picked: self.sample.map(|_| picked) }
+        Selection {
+            shapes,
+            variables: 0,
+            optimal: false,
+            gap: 1.0,
+            picked: self.sample.map(|_| picked),
+        }
     }
 
     /// Candidates and columns that anything can use; the others are never worth building.
     fn used(&self, bound: f64) -> BTreeMap<ShapeId, BTreeSet<usize>> {
         let mut used: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
-        let required = self.readers.iter().flat_map(|r| r.within(bound)).flat_map(|o| &o.requires);
+        let required = self
+            .readers
+            .iter()
+            .flat_map(|r| r.within(bound))
+            .flat_map(|o| &o.requires);
         for r in required.chain(self.homes.iter().flatten()) {
             let columns = used.entry(r.shape).or_default();
             columns.extend(r.column);
@@ -196,7 +233,9 @@ impl Programme<'_, '_> {
         let ordered = self.planner.target.capabilities.ordered_partitions;
         s.kind == Kind::Lists
             && s.over.is_empty()
-            && s.clustering.iter().all(|(e, _)| super::shape::key_paths(self.planner.model, s.anchor).contains(e))
+            && s.clustering
+                .iter()
+                .all(|(e, _)| super::shape::key_paths(self.planner.model, s.anchor).contains(e))
             && (0..self.planner.model.references.len() as u32)
                 .map(crate::model::ReferenceId)
                 .any(|r| finds_referrers(self.planner.model, s, r, ordered))
@@ -206,7 +245,11 @@ impl Programme<'_, '_> {
     /// Brings costs to a range that the solver likes.
     fn scale(&self) -> f64 {
         let best = self.readers.iter().map(|r| {
-            r.weight * r.options.iter().map(|o| o.cost).fold(f64::INFINITY, f64::min)
+            r.weight
+                * r.options
+                    .iter()
+                    .map(|o| o.cost)
+                    .fold(f64::INFINITY, f64::min)
         });
         let total: f64 = best.filter(|c| c.is_finite()).sum();
         if total > 0.0 { 100.0 / total } else { 1.0 }
@@ -223,7 +266,10 @@ impl Programme<'_, '_> {
         stats.rows(s) * bytes * self.planner.target.cost.stored_byte
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the programme's tables, passed along once")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the programme's tables, passed along once"
+    )]
     fn add_effect(
         &self,
         lp: &mut Problem,
@@ -244,10 +290,15 @@ impl Programme<'_, '_> {
             lp.add_constraint([(var, 1.0)], ComparisonOp::Ge, 1.0);
         }
         for (&shape, columns) in used {
-            let Some(&built) = y.get(&shape) else { continue };
+            let Some(&built) = y.get(&shape) else {
+                continue;
+            };
             let reading = Reading::new(stats, self.planner.shapes.get(shape));
             for (route, hit) in reading.hits(stats, effect) {
-                let hitting = hit.columns.iter().filter_map(|&c| v.get(&(shape, c)).copied());
+                let hitting = hit
+                    .columns
+                    .iter()
+                    .filter_map(|&c| v.get(&(shape, c)).copied());
                 let hitting: Vec<Variable> = hitting.collect();
                 if !hit.key && hitting.is_empty() {
                     continue;
@@ -271,7 +322,9 @@ impl Programme<'_, '_> {
                 }
                 // A row that is written is evaluated and written as a whole.
                 for &column in columns {
-                    let Some(&kept) = v.get(&(shape, column)) else { continue };
+                    let Some(&kept) = v.get(&(shape, column)) else {
+                        continue;
+                    };
                     let both = |var| {
                         if hit.key || hit.columns.contains(&column) {
                             (vec![(var, 1.0), (kept, -1.0)], 0.0)
@@ -297,7 +350,9 @@ impl Programme<'_, '_> {
     fn width(&self, shape: ShapeId, column: usize) -> f64 {
         let s = self.planner.shapes.get(shape);
         let scope = crate::view::typing::Scope::new(self.planner.model, s.anchor, &s.over);
-        s.columns.get(column).map_or(0.0, |e| self.planner.stats.bytes(&scope, e).avg)
+        s.columns
+            .get(column)
+            .map_or(0.0, |e| self.planner.stats.bytes(&scope, e).avg)
     }
 
     /// The price of a selection, by definition: what the programme minimises, ties apart.
@@ -305,7 +360,10 @@ impl Programme<'_, '_> {
         let mut total = 0.0;
         for (&shape, columns) in &selection.shapes {
             total += self.stored_cost(shape, None);
-            total += columns.iter().map(|&c| self.stored_cost(shape, Some(c))).sum::<f64>();
+            total += columns
+                .iter()
+                .map(|&c| self.stored_cost(shape, Some(c)))
+                .sum::<f64>();
         }
         for reader in self.readers {
             total += reader.weight * reader.best(selection).map_or(f64::INFINITY, |o| o.cost);
@@ -313,14 +371,21 @@ impl Programme<'_, '_> {
         for writer in self.writers {
             for (effect, checks) in &writer.effects {
                 let prices = self.effect_prices(selection, effect, checks);
-                total += writer.weight * (prices.reads.values().sum::<f64>() + prices.writes.values().map(|w| w.cost).sum::<f64>());
+                total += writer.weight
+                    * (prices.reads.values().sum::<f64>()
+                        + prices.writes.values().map(|w| w.cost).sum::<f64>());
             }
         }
         total
     }
 
     /// What one effect reads and writes under a selection.
-    pub(crate) fn effect_prices(&self, selection: &Selection, effect: &Effect, checks: &Needs) -> EffectPrices {
+    pub(crate) fn effect_prices(
+        &self,
+        selection: &Selection,
+        effect: &Effect,
+        checks: &Needs,
+    ) -> EffectPrices {
         let cost = &self.planner.target.cost;
         let stats = &self.planner.stats;
         let mut needs = checks.clone();
@@ -355,7 +420,10 @@ impl Programme<'_, '_> {
             let price = self.need_price(selection, &need, n);
             (need, price)
         });
-        EffectPrices { reads: reads.collect(), writes }
+        EffectPrices {
+            reads: reads.collect(),
+            writes,
+        }
     }
 
     fn need_price(&self, selection: &Selection, need: &Need, n: f64) -> f64 {
@@ -365,7 +433,12 @@ impl Programme<'_, '_> {
             Need::Referrers(_, reference) => {
                 let ordered = self.planner.target.capabilities.ordered_partitions;
                 let found = selection.shapes.keys().any(|&shape| {
-                    finds_referrers(self.planner.model, self.planner.shapes.get(shape), *reference, ordered)
+                    finds_referrers(
+                        self.planner.model,
+                        self.planner.shapes.get(shape),
+                        *reference,
+                        ordered,
+                    )
                 });
                 if found {
                     self.planner.referrers_cost(*reference, n)
@@ -400,13 +473,19 @@ impl Programme<'_, '_> {
                 let variable = lp.add_var(0.0, (0.0, 1.0));
                 let mut ways = LinearExpr::empty();
                 ways.add(variable, -1.0);
-                let scan = lp.add_var(weight * self.planner.referrers_scan_cost(*reference, n), (0.0, 1.0));
+                let scan = lp.add_var(
+                    weight * self.planner.referrers_scan_cost(*reference, n),
+                    (0.0, 1.0),
+                );
                 ways.add(scan, 1.0);
                 let ordered = self.planner.target.capabilities.ordered_partitions;
                 for (&shape, &built) in y {
                     let s = self.planner.shapes.get(shape);
                     if finds_referrers(self.planner.model, s, *reference, ordered) {
-                        let way = lp.add_var(weight * self.planner.referrers_cost(*reference, n), (0.0, 1.0));
+                        let way = lp.add_var(
+                            weight * self.planner.referrers_cost(*reference, n),
+                            (0.0, 1.0),
+                        );
                         lp.add_constraint([(way, 1.0), (built, -1.0)], ComparisonOp::Le, 0.0);
                         ways.add(way, 1.0);
                     }
@@ -425,9 +504,13 @@ impl Reader {
     /// those that require least.
     fn within(&self, bound: f64) -> impl Iterator<Item = &PlanOption> {
         let dear = self.options.len().saturating_sub(FRUGAL);
-        self.options.iter().enumerate().filter(move |(i, o)| {
-            *i == 0 || (self.weight * o.cost <= bound && (*i < CHEAP || *i >= dear))
-        }).map(|(_, o)| o)
+        self.options
+            .iter()
+            .enumerate()
+            .filter(move |(i, o)| {
+                *i == 0 || (self.weight * o.cost <= bound && (*i < CHEAP || *i >= dear))
+            })
+            .map(|(_, o)| o)
     }
 
     /// The option that a selection gives the statement at a position.
@@ -440,7 +523,10 @@ impl Reader {
 
     /// The cheapest option that a selection allows.
     pub(crate) fn best(&self, selection: &Selection) -> Option<&PlanOption> {
-        let allowed = self.options.iter().filter(|o| o.requires.iter().all(|r| selection.has(r)));
+        let allowed = self
+            .options
+            .iter()
+            .filter(|o| o.requires.iter().all(|r| selection.has(r)));
         allowed.min_by(|a, b| a.cost.total_cmp(&b.cost))
     }
 }

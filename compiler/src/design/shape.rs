@@ -47,7 +47,10 @@ impl Shapes {
             return known;
         }
         let identity = is_identity(model, &skeleton);
-        self.all.push(Shape { structure: skeleton, identity });
+        self.all.push(Shape {
+            structure: skeleton,
+            identity,
+        });
         self.all.len() - 1
     }
 
@@ -56,14 +59,26 @@ impl Shapes {
     pub(crate) fn column(&mut self, shape: ShapeId, expr: &Expr) -> Option<(usize, Requirement)> {
         let structure = &mut self.all.get_mut(shape)?.structure;
         if let Some(part) = structure.key().position(|e| e == expr) {
-            return Some((part, Requirement { shape, column: None }));
+            return Some((
+                part,
+                Requirement {
+                    shape,
+                    column: None,
+                },
+            ));
         }
         let known = structure.columns.iter().position(|e| e == expr);
         let column = known.unwrap_or_else(|| {
             structure.columns.push(expr.clone());
             structure.columns.len() - 1
         });
-        Some((structure.key_len() + column, Requirement { shape, column: Some(column) }))
+        Some((
+            structure.key_len() + column,
+            Requirement {
+                shape,
+                column: Some(column),
+            },
+        ))
     }
 
     pub(crate) fn get(&self, shape: ShapeId) -> &Structure {
@@ -87,13 +102,20 @@ pub fn key_paths(model: &Model, entity: EntityId) -> Vec<Expr> {
 
 /// The leaves of the key of a reference's target, as paths from the referring instance.
 pub fn reference_paths(model: &Model, reference: ReferenceId) -> Vec<Expr> {
-    let leaves = model.key_leaves(model.reference(reference).target).into_iter();
+    let leaves = model
+        .key_leaves(model.reference(reference).target)
+        .into_iter();
     leaves
         .map(|leaf| {
             let mut steps = vec![reference];
             steps.extend(leaf.steps);
             let leaf = Leaf::Attribute(leaf.attribute, vec![]);
-            Expr::Path { node: 0, element: vec![], steps, leaf }
+            Expr::Path {
+                node: 0,
+                element: vec![],
+                steps,
+                leaf,
+            }
         })
         .collect()
 }

@@ -66,8 +66,16 @@ impl Sizes {
                 ));
             }
         };
-        over("a partition's rows", self.partition_rows_max, limits.partition_rows);
-        over("a partition's bytes", self.partition_bytes_max, limits.partition_bytes);
+        over(
+            "a partition's rows",
+            self.partition_rows_max,
+            limits.partition_rows,
+        );
+        over(
+            "a partition's bytes",
+            self.partition_bytes_max,
+            limits.partition_bytes,
+        );
         over("a row's bytes", self.row_bytes_max, Some(limits.row_bytes));
         over("a key's bytes", self.key_bytes_max, Some(limits.key_bytes));
         out

@@ -49,13 +49,21 @@ impl Stats<'_> {
     /// Referrers per target.
     pub(crate) fn referrers(&self, reference: ReferenceId) -> Extent {
         let r = self.model.reference(reference);
-        Extent { avg: r.avg.max(1e-9), max: r.max.max(1.0) }
+        Extent {
+            avg: r.avg.max(1e-9),
+            max: r.max.max(1.0),
+        }
     }
 
     /// Distinct values of an expression over the rows of a scope whose node 0 is the anchor.
     pub(crate) fn cardinality(&self, scope: &Scope, expr: &Expr) -> f64 {
         match expr {
-            Expr::Path { node, steps, leaf, element } => {
+            Expr::Path {
+                node,
+                steps,
+                leaf,
+                element,
+            } => {
                 let owner = match steps.last() {
                     Some(&step) => Some(self.model.reference(step).target),
                     None => match scope.node(*node) {
@@ -69,7 +77,9 @@ impl Stats<'_> {
                     },
                 };
                 let (ty, _) = scope.type_of(self.model, &[], expr);
-                let Some(owner) = owner else { return type_cardinality(self.model, &ty, 1e6) };
+                let Some(owner) = owner else {
+                    return type_cardinality(self.model, &ty, 1e6);
+                };
                 let count = self.count(owner);
                 match leaf {
                     Leaf::Attribute(a, _) => match self.model.attribute(*a).cardinality {
@@ -77,7 +87,9 @@ impl Stats<'_> {
                         None => type_cardinality(self.model, &ty, count),
                     },
                     Leaf::Key => count,
-                    Leaf::Type => self.model.type_members(self.model.entity(owner).root).len() as f64,
+                    Leaf::Type => {
+                        self.model.type_members(self.model.entity(owner).root).len() as f64
+                    }
                     Leaf::Element(_) | Leaf::Position | Leaf::MapKey => count,
                 }
             }
@@ -108,7 +120,10 @@ impl Stats<'_> {
         match pred {
             Pred::And(all) => all.iter().map(|p| self.selectivity(scope, p)).product(),
             Pred::Or(any) => {
-                1.0 - any.iter().map(|p| 1.0 - self.selectivity(scope, p)).product::<f64>()
+                1.0 - any
+                    .iter()
+                    .map(|p| 1.0 - self.selectivity(scope, p))
+                    .product::<f64>()
             }
             Pred::Not(p) => 1.0 - self.selectivity(scope, p),
             Pred::Compare(a, Compare::Eq, _) => 1.0 / self.cardinality(scope, a).max(1.0),
@@ -130,7 +145,11 @@ impl Stats<'_> {
     pub(crate) fn bindings(&self, s: &Structure) -> f64 {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let fan: f64 = s.over.iter().map(|u| self.fan(u, &scope).avg).product();
-        let pass: f64 = s.filter.iter().map(|p| self.selectivity(&scope, p)).product();
+        let pass: f64 = s
+            .filter
+            .iter()
+            .map(|p| self.selectivity(&scope, p))
+            .product();
         (self.count(s.anchor) * fan * pass).max(0.0)
     }
 
@@ -154,13 +173,19 @@ impl Stats<'_> {
         let avg = (rows / groups.max(1.0)).min(rows);
         let unbound = s.key().filter(|e| !bound.contains(e)).count();
         if unbound == 0 {
-            return Extent { avg: avg.min(1.0), max: 1.0 };
+            return Extent {
+                avg: avg.min(1.0),
+                max: 1.0,
+            };
         }
         // The stated skew of a relationship decides where all of its key is bound.
         let mut max = rows;
         let mut skewed = false;
         for step in bound.iter().filter_map(|e| last_step(e)) {
-            let leaves = self.model.key_leaves(self.model.reference(step).target).len();
+            let leaves = self
+                .model
+                .key_leaves(self.model.reference(step).target)
+                .len();
             let bound_leaves = bound.iter().filter(|e| last_step(e) == Some(step)).count();
             if bound_leaves >= leaves {
                 let fan = if self.model.entity(self.model.reference(step).entity).root == s.anchor {
@@ -173,9 +198,16 @@ impl Stats<'_> {
             }
         }
         if !skewed {
-            max = if bound.is_empty() { rows } else { max.min(MAX_OVER_AVG * avg.max(1.0)) };
+            max = if bound.is_empty() {
+                rows
+            } else {
+                max.min(MAX_OVER_AVG * avg.max(1.0))
+            };
         }
-        Extent { avg, max: max.max(avg) }
+        Extent {
+            avg,
+            max: max.max(avg),
+        }
     }
 
     /// Bytes of an expression's value.
@@ -186,14 +218,23 @@ impl Stats<'_> {
                 let mut fan = Extent { avg: 1.0, max: 1.0 };
                 for u in &query.over {
                     let f = self.fan(u, &inner);
-                    fan = Extent { avg: fan.avg * f.avg, max: fan.max * f.max };
+                    fan = Extent {
+                        avg: fan.avg * f.avg,
+                        max: fan.max * f.max,
+                    };
                 }
                 let mut row = Extent { avg: 4.0, max: 4.0 };
                 for item in &query.select {
                     let b = self.bytes(&inner, &item.expr);
-                    row = Extent { avg: row.avg + b.avg, max: row.max + b.max };
+                    row = Extent {
+                        avg: row.avg + b.avg,
+                        max: row.max + b.max,
+                    };
                 }
-                Extent { avg: fan.avg * row.avg, max: fan.max * row.max }
+                Extent {
+                    avg: fan.avg * row.avg,
+                    max: fan.max * row.max,
+                }
             }
             _ => type_bytes(self.model, &scope.type_of(self.model, &[], expr).0),
         }
@@ -202,7 +243,11 @@ impl Stats<'_> {
     /// The fields of an entity's row that are not in its key.
     pub(crate) fn value_fields(&self, entity: EntityId) -> Vec<Field> {
         let root = self.model.root(entity);
-        let fields = root.fields.iter().enumerate().filter(|(i, _)| !root.key.contains(i));
+        let fields = root
+            .fields
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !root.key.contains(i));
         fields.map(|(_, f)| *f).collect()
     }
 }
@@ -222,7 +267,10 @@ fn collection(ty: &Type) -> Extent {
 }
 
 fn extent(size: &Size) -> Extent {
-    Extent { avg: size.avg, max: size.max.unwrap_or(size.avg * MAX_OVER_AVG) }
+    Extent {
+        avg: size.avg,
+        max: size.max.unwrap_or(size.avg * MAX_OVER_AVG),
+    }
 }
 
 fn type_cardinality(model: &Model, ty: &Type, count: f64) -> f64 {
@@ -242,27 +290,45 @@ pub(crate) fn type_bytes(model: &Model, ty: &Type) -> Extent {
         Type::BigInt | Type::Float | Type::Timestamp => exact(8.0),
         Type::Decimal | Type::Uuid | Type::TimeUuid | Type::Point => exact(16.0),
         Type::Enum(_) | Type::Tag(_) => exact(2.0),
-        Type::Any => Extent { avg: 16.0, max: 1600.0 },
+        Type::Any => Extent {
+            avg: 16.0,
+            max: 1600.0,
+        },
         Type::Cursor => exact(0.0),
         Type::Text(s) | Type::Blob(s) => {
             let e = extent(s);
-            Extent { avg: e.avg + 2.0, max: e.max + 2.0 }
+            Extent {
+                avg: e.avg + 2.0,
+                max: e.max + 2.0,
+            }
         }
         Type::List(t, s) | Type::Set(t, s) => {
             let (e, b) = (extent(s), type_bytes(model, t));
-            Extent { avg: e.avg * b.avg, max: e.max * b.max }
+            Extent {
+                avg: e.avg * b.avg,
+                max: e.max * b.max,
+            }
         }
         Type::Map(k, v, s) => {
             let (e, k, v) = (extent(s), type_bytes(model, k), type_bytes(model, v));
-            Extent { avg: e.avg * (k.avg + v.avg), max: e.max * (k.max + v.max) }
+            Extent {
+                avg: e.avg * (k.avg + v.avg),
+                max: e.max * (k.max + v.max),
+            }
         }
         Type::Record(fields) => fields.iter().fold(exact(1.0), |sum, f| {
             let b = type_bytes(model, &f.ty);
-            Extent { avg: sum.avg + b.avg, max: sum.max + b.max }
+            Extent {
+                avg: sum.avg + b.avg,
+                max: sum.max + b.max,
+            }
         }),
         Type::Key(e) => model.key_leaves(*e).iter().fold(exact(0.0), |sum, leaf| {
             let b = type_bytes(model, &model.attribute(leaf.attribute).ty);
-            Extent { avg: sum.avg + b.avg, max: sum.max + b.max }
+            Extent {
+                avg: sum.avg + b.avg,
+                max: sum.max + b.max,
+            }
         }),
     }
 }

@@ -158,7 +158,11 @@ impl Accumulator {
             (AggregateFn::Min | AggregateFn::Max, value) => State::Extreme(value.clone()),
             _ => return None,
         };
-        Some(Accumulator { function, seen: None, state })
+        Some(Accumulator {
+            function,
+            seen: None,
+            state,
+        })
     }
 
     /// The aggregate of what was seen.

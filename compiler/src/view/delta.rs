@@ -73,7 +73,11 @@ impl Delta {
             }
         }
         debug_assert!(
-            structure.kind == Kind::Groups || self.rows.values().all(|(a, b)| a.len() <= 1 && b.len() <= 1),
+            structure.kind == Kind::Groups
+                || self
+                    .rows
+                    .values()
+                    .all(|(a, b)| a.len() <= 1 && b.len() <= 1),
             "two bindings of {} share a key",
             structure.name
         );

@@ -41,7 +41,11 @@ pub struct Eval<'a, F> {
 impl<'a, F: Facts> Eval<'a, F> {
     /// An evaluator with the values of parameters, by id.
     pub fn new(model: &'a Model, facts: &'a F, params: &'a [Value]) -> Self {
-        Eval { model, facts, params }
+        Eval {
+            model,
+            facts,
+            params,
+        }
     }
 
     /// All bindings of the unfolds from a start, in a deterministic order.
@@ -62,7 +66,9 @@ impl<'a, F: Facts> Eval<'a, F> {
     }
 
     fn unfold(&self, scope: &[Binding], unfold: &Unfold) -> Result<Vec<Binding>, F::Error> {
-        let Some(parent) = scope.get(unfold.parent as usize) else { return Ok(vec![]) };
+        let Some(parent) = scope.get(unfold.parent as usize) else {
+            return Ok(vec![]);
+        };
         let collection = match (&unfold.many, parent) {
             (Many::ElementElements(path), Binding::Element { value, .. }) => field(value, path),
             (Many::ElementElements(_), Binding::Instance(..)) => Value::Null,
@@ -72,7 +78,10 @@ impl<'a, F: Facts> Eval<'a, F> {
                 };
                 match many {
                     Many::Back(reference) => {
-                        let from = self.model.entity(self.model.reference(*reference).entity).root;
+                        let from = self
+                            .model
+                            .entity(self.model.reference(*reference).entity)
+                            .root;
                         let found = self.facts.referrers(*reference, &key)?;
                         return Ok(found
                             .into_iter()
@@ -83,7 +92,10 @@ impl<'a, F: Facts> Eval<'a, F> {
                         let Some(slot) = attribute_slot(self.model, *attribute) else {
                             return Ok(vec![]);
                         };
-                        field(&slot_value(self.model, self.facts, entity, &key, slot)?, path)
+                        field(
+                            &slot_value(self.model, self.facts, entity, &key, slot)?,
+                            path,
+                        )
                     }
                     Many::ElementElements(_) => Value::Null,
                 }
@@ -138,12 +150,17 @@ impl<'a, F: Facts> Eval<'a, F> {
         let scope = group.first().unwrap_or(&empty);
         Ok(match expr {
             Expr::Const(value) => value.clone(),
-            Expr::Param(p, path) => {
-                self.params.get(p.index()).map(|v| field(v, path)).unwrap_or_default()
-            }
-            Expr::Path { node, element, steps, leaf } => {
-                self.path(scope, *node, element, steps, leaf)?
-            }
+            Expr::Param(p, path) => self
+                .params
+                .get(p.index())
+                .map(|v| field(v, path))
+                .unwrap_or_default(),
+            Expr::Path {
+                node,
+                element,
+                steps,
+                leaf,
+            } => self.path(scope, *node, element, steps, leaf)?,
             Expr::Binary(op, a, b) => {
                 ops::binary(*op, &self.grouped(group, a)?, &self.grouped(group, b)?)
             }
@@ -173,8 +190,10 @@ impl<'a, F: Facts> Eval<'a, F> {
                 if self.grouped(group, present)?.is_null() {
                     return Ok(Value::Null);
                 }
-                let fields: Result<Vec<_>, _> =
-                    items.iter().map(|item| self.grouped(group, &item.expr)).collect();
+                let fields: Result<Vec<_>, _> = items
+                    .iter()
+                    .map(|item| self.grouped(group, &item.expr))
+                    .collect();
                 Value::Record(fields?)
             }
         })
@@ -199,8 +218,15 @@ impl<'a, F: Facts> Eval<'a, F> {
         steps: &[ReferenceId],
         leaf: &Leaf,
     ) -> Result<Value, F::Error> {
-        let Some(start) = scope.get(node as usize) else { return Ok(Value::Null) };
-        if let Binding::Element { value, position, map_key } = start {
+        let Some(start) = scope.get(node as usize) else {
+            return Ok(Value::Null);
+        };
+        if let Binding::Element {
+            value,
+            position,
+            map_key,
+        } = start
+        {
             match leaf {
                 Leaf::Position => return Ok(Value::Int(*position as i64)),
                 Leaf::MapKey => return Ok((**map_key).clone()),
@@ -213,11 +239,17 @@ impl<'a, F: Facts> Eval<'a, F> {
         };
         match leaf {
             Leaf::Attribute(attribute, path) => {
-                let entity = self.model.entity(self.model.attribute(*attribute).entity).root;
+                let entity = self
+                    .model
+                    .entity(self.model.attribute(*attribute).entity)
+                    .root;
                 let Some(slot) = attribute_slot(self.model, *attribute) else {
                     return Ok(Value::Null);
                 };
-                Ok(field(&slot_value(self.model, self.facts, entity, &key, slot)?, path))
+                Ok(field(
+                    &slot_value(self.model, self.facts, entity, &key, slot)?,
+                    path,
+                ))
             }
             Leaf::Key => Ok(Value::Key((*key).clone())),
             Leaf::Type => match self.model.slot(entity, Field::Type) {
@@ -269,7 +301,9 @@ impl<'a, F: Facts> Eval<'a, F> {
             }
             Pred::IsNull(a) => self.expr(scope, a)?.is_null(),
             Pred::Exists { from, over, filter } => {
-                let Some(start) = scope.get(*from as usize) else { return Ok(false) };
+                let Some(start) = scope.get(*from as usize) else {
+                    return Ok(false);
+                };
                 for inner in self.bindings(start.clone(), over)? {
                     let found = match filter {
                         Some(filter) => self.holds(&inner, filter)?,
@@ -323,10 +357,16 @@ impl<'a, F: Facts> Eval<'a, F> {
         };
         let mut rows = Vec::new();
         for group in groups {
-            let order: Result<Vec<_>, _> =
-                query.order.iter().map(|(e, _)| self.grouped(&group, e)).collect();
-            let row: Result<Vec<_>, _> =
-                query.select.iter().map(|item| self.grouped(&group, &item.expr)).collect();
+            let order: Result<Vec<_>, _> = query
+                .order
+                .iter()
+                .map(|(e, _)| self.grouped(&group, e))
+                .collect();
+            let row: Result<Vec<_>, _> = query
+                .select
+                .iter()
+                .map(|item| self.grouped(&group, &item.expr))
+                .collect();
             rows.push((order?, row?));
         }
         rows.sort_by(|(a, _), (b, _)| compare_by(a, b, &query.order));
@@ -377,12 +417,16 @@ fn elements(collection: Value) -> Vec<Binding> {
         map_key: Rc::new(map_key),
     };
     match collection {
-        Value::List(items) | Value::Set(items) => {
-            items.into_iter().enumerate().map(|(i, v)| of(v, i, Value::Null)).collect()
-        }
-        Value::Map(pairs) => {
-            pairs.into_iter().enumerate().map(|(i, (k, v))| of(v, i, k)).collect()
-        }
+        Value::List(items) | Value::Set(items) => items
+            .into_iter()
+            .enumerate()
+            .map(|(i, v)| of(v, i, Value::Null))
+            .collect(),
+        Value::Map(pairs) => pairs
+            .into_iter()
+            .enumerate()
+            .map(|(i, (k, v))| of(v, i, k))
+            .collect(),
         _ => vec![],
     }
 }

@@ -38,7 +38,12 @@ pub fn slot_value<F: Facts>(
 }
 
 /// The value of a key slot as read off the flattened key; none for other slots.
-pub fn key_slot_value(model: &Model, entity: EntityId, key: &[Value], slot: usize) -> Option<Value> {
+pub fn key_slot_value(
+    model: &Model,
+    entity: EntityId,
+    key: &[Value],
+    slot: usize,
+) -> Option<Value> {
     let root = model.root(entity);
     let mut at = 0;
     for &part in &root.key {
@@ -91,9 +96,15 @@ impl MemoryFacts {
         }
         if let Some(row) = row {
             for (reference, target) in references(model, entity, &row) {
-                self.back.entry((reference, target)).or_default().insert(key.to_vec());
+                self.back
+                    .entry((reference, target))
+                    .or_default()
+                    .insert(key.to_vec());
             }
-            self.rows.entry(entity).or_default().insert(key.to_vec(), row);
+            self.rows
+                .entry(entity)
+                .or_default()
+                .insert(key.to_vec(), row);
         }
     }
     /// The row of an instance.
@@ -125,10 +136,16 @@ impl Facts for MemoryFacts {
         Ok(self.row(entity, key).is_some())
     }
     fn value(&self, entity: EntityId, key: &[Value], slot: usize) -> Result<Value, Infallible> {
-        Ok(self.row(entity, key).and_then(|r| r.get(slot)).cloned().unwrap_or_default())
+        Ok(self
+            .row(entity, key)
+            .and_then(|r| r.get(slot))
+            .cloned()
+            .unwrap_or_default())
     }
     fn referrers(&self, reference: ReferenceId, target: &[Value]) -> Result<Vec<Key>, Infallible> {
         let found = self.back.get(&(reference, target.to_vec()));
-        Ok(found.map(|set| set.iter().cloned().collect()).unwrap_or_default())
+        Ok(found
+            .map(|set| set.iter().cloned().collect())
+            .unwrap_or_default())
     }
 }

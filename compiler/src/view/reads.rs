@@ -2,9 +2,7 @@
 
 use super::Structure;
 use super::typing::{NodeType, Scope, attribute_slot};
-use crate::model::{
-    EntityId, Expr, Field, Leaf, Many, Model, NodeId, Pred, ReferenceId, Unfold,
-};
+use crate::model::{EntityId, Expr, Field, Leaf, Many, Model, NodeId, Pred, ReferenceId, Unfold};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One step of a route from the anchor.
@@ -33,7 +31,10 @@ pub struct Position {
 ///
 /// References inside elements of collections are not followed here: no structure copies over them.
 pub fn reads(model: &Model, structure: &Structure) -> BTreeMap<Route, Position> {
-    let mut reads = Reads { model, found: BTreeMap::new() };
+    let mut reads = Reads {
+        model,
+        found: BTreeMap::new(),
+    };
     let root = model.entity(structure.anchor).root;
     reads.touch(&[], root);
     let scope = Scope::new(model, root, &structure.over);
@@ -60,7 +61,10 @@ impl Reads<'_> {
         let entity = self.model.entity(entity).root;
         self.found
             .entry(route.to_vec())
-            .or_insert_with(|| Position { entity, slots: BTreeSet::new() })
+            .or_insert_with(|| Position {
+                entity,
+                slots: BTreeSet::new(),
+            })
     }
 
     fn slot(&mut self, route: &[RouteStep], entity: EntityId, field: Field) {
@@ -77,7 +81,11 @@ impl Reads<'_> {
     fn walk(&mut self, route: &Route, steps: &[ReferenceId]) -> Route {
         let mut route = route.clone();
         for &step in steps {
-            self.slot(&route, self.model.reference(step).entity, Field::Reference(step));
+            self.slot(
+                &route,
+                self.model.reference(step).entity,
+                Field::Reference(step),
+            );
             route.push(RouteStep::One(step));
         }
         route
@@ -90,7 +98,11 @@ impl Reads<'_> {
                 (Many::Back(r), Some(parent)) => {
                     let mut route = self.walk(&parent, &unfold.steps);
                     route.push(RouteStep::Back(*r));
-                    self.slot(&route, self.model.reference(*r).entity, Field::Reference(*r));
+                    self.slot(
+                        &route,
+                        self.model.reference(*r).entity,
+                        Field::Reference(*r),
+                    );
                     Some(route)
                 }
                 (Many::Elements(a, _), Some(parent)) => {
@@ -102,7 +114,10 @@ impl Reads<'_> {
             };
             routes.push(next);
         }
-        debug_assert!(matches!(scope.node(0), NodeType::Instance(_) | NodeType::Element(..)));
+        debug_assert!(matches!(
+            scope.node(0),
+            NodeType::Instance(_) | NodeType::Element(..)
+        ));
         routes
     }
 
@@ -113,7 +128,13 @@ impl Reads<'_> {
         }
     }
 
-    fn inner(&mut self, routes: &Routes, scope: &Scope, from: NodeId, over: &[Unfold]) -> (Routes, Scope) {
+    fn inner(
+        &mut self,
+        routes: &Routes,
+        scope: &Scope,
+        from: NodeId,
+        over: &[Unfold],
+    ) -> (Routes, Scope) {
         let start = routes.get(from as usize).cloned().flatten();
         let inner = scope.inner(self.model, from, over);
         (self.unfolds(vec![start], &inner, over), inner)
@@ -122,8 +143,12 @@ impl Reads<'_> {
     fn expr(&mut self, routes: &Routes, scope: &Scope, expr: &Expr) {
         match expr {
             Expr::Const(_) | Expr::Param(..) => {}
-            Expr::Path { node, steps, leaf, .. } => {
-                let Some(Some(start)) = routes.get(*node as usize).cloned() else { return };
+            Expr::Path {
+                node, steps, leaf, ..
+            } => {
+                let Some(Some(start)) = routes.get(*node as usize).cloned() else {
+                    return;
+                };
                 // A key leaf of the last step's target is read off the reference itself.
                 let route = self.walk(&start, steps);
                 match leaf {
@@ -164,10 +189,23 @@ impl Reads<'_> {
             }
             Expr::Nested(from, query) => {
                 let (routes, scope) = self.inner(routes, scope, *from, &query.over);
-                query.filter.iter().for_each(|p| self.pred(&routes, &scope, p));
-                query.select.iter().for_each(|i| self.expr(&routes, &scope, &i.expr));
-                query.order.iter().for_each(|(e, _)| self.expr(&routes, &scope, e));
-                query.group.iter().flatten().for_each(|e| self.expr(&routes, &scope, e));
+                query
+                    .filter
+                    .iter()
+                    .for_each(|p| self.pred(&routes, &scope, p));
+                query
+                    .select
+                    .iter()
+                    .for_each(|i| self.expr(&routes, &scope, &i.expr));
+                query
+                    .order
+                    .iter()
+                    .for_each(|(e, _)| self.expr(&routes, &scope, e));
+                query
+                    .group
+                    .iter()
+                    .flatten()
+                    .for_each(|e| self.expr(&routes, &scope, e));
             }
             Expr::Shape { present, items } => {
                 self.expr(routes, scope, present);

@@ -70,7 +70,10 @@ pub fn rows(model: &Model, structure: &Structure, facts: &MemoryFacts) -> Rows {
             groups.entry(key).or_default().push(columns);
         }
     }
-    groups.into_iter().map(|(key, bindings)| (key, stored_row(structure, &bindings))).collect()
+    groups
+        .into_iter()
+        .map(|(key, bindings)| (key, stored_row(structure, &bindings)))
+        .collect()
 }
 
 /// The stored columns of a row, from the contributions of its bindings (at least one).

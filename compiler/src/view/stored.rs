@@ -31,9 +31,13 @@ pub fn stored_types(model: &Model, s: &Structure) -> StoredTypes {
         .map(|column| match group_aggregate(column) {
             Some((a, _)) if a.function == AggregateFn::Count => (Type::BigInt, false),
             // A sum is kept exactly, as bytes.
-            Some((a, _)) if matches!(a.function, AggregateFn::Sum | AggregateFn::Avg) => {
-                (Type::Blob(Size { avg: 32.0, max: None }), false)
-            }
+            Some((a, _)) if matches!(a.function, AggregateFn::Sum | AggregateFn::Avg) => (
+                Type::Blob(Size {
+                    avg: 32.0,
+                    max: None,
+                }),
+                false,
+            ),
             _ => scope.type_of(model, &[], column),
         })
         .collect();

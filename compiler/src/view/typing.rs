@@ -41,7 +41,10 @@ impl Scope {
     }
     /// The type of a node.
     pub fn node(&self, node: NodeId) -> NodeType {
-        self.nodes.get(node as usize).cloned().unwrap_or(NodeType::Element(Type::Any, None))
+        self.nodes
+            .get(node as usize)
+            .cloned()
+            .unwrap_or(NodeType::Element(Type::Any, None))
     }
 
     fn unfolded(&self, model: &Model, unfold: &Unfold) -> NodeType {
@@ -63,11 +66,17 @@ impl Scope {
                 let ty = params.get(p.index()).cloned().unwrap_or(Type::Any);
                 (inner(&ty, path).0.clone(), true)
             }
-            Expr::Path { node, element, steps, leaf } => {
-                self.path_type(model, *node, element, steps, leaf)
-            }
+            Expr::Path {
+                node,
+                element,
+                steps,
+                leaf,
+            } => self.path_type(model, *node, element, steps, leaf),
             Expr::Binary(_, a, b) => {
-                let (a, b) = (self.type_of(model, params, a).0, self.type_of(model, params, b).0);
+                let (a, b) = (
+                    self.type_of(model, params, a).0,
+                    self.type_of(model, params, b).0,
+                );
                 (arithmetic(&a, &b), true)
             }
             Expr::Call(function, args) => {
@@ -90,7 +99,10 @@ impl Scope {
                 } else {
                     self.inner(model, aggregate.from, &aggregate.over)
                 };
-                let arg = aggregate.arg.as_ref().map(|a| scope.type_of(model, params, a).0);
+                let arg = aggregate
+                    .arg
+                    .as_ref()
+                    .map(|a| scope.type_of(model, params, a).0);
                 match (aggregate.function, arg) {
                     (AggregateFn::Count, _) => (Type::BigInt, false),
                     (AggregateFn::Sum, Some(Type::Int | Type::BigInt)) => (Type::BigInt, true),
@@ -102,14 +114,27 @@ impl Scope {
             }
             Expr::Nested(from, query) => {
                 let ty = self.nested_type(model, params, *from, query);
-                (Type::List(Box::new(ty), Size { avg: 1.0, max: None }), false)
+                (
+                    Type::List(
+                        Box::new(ty),
+                        Size {
+                            avg: 1.0,
+                            max: None,
+                        },
+                    ),
+                    false,
+                )
             }
             Expr::Shape { items, .. } => {
                 let fields = items
                     .iter()
                     .map(|item| {
                         let (ty, optional) = self.type_of(model, params, &item.expr);
-                        RecordField { name: item.name.clone(), ty, optional }
+                        RecordField {
+                            name: item.name.clone(),
+                            ty,
+                            optional,
+                        }
                     })
                     .collect();
                 (Type::Record(fields), true)
@@ -121,7 +146,11 @@ impl Scope {
         let scope = self.inner(model, from, &query.over);
         let fields = query.select.iter().map(|item| {
             let (ty, optional) = scope.type_of(model, params, &item.expr);
-            RecordField { name: item.name.clone(), ty, optional }
+            RecordField {
+                name: item.name.clone(),
+                ty,
+                optional,
+            }
         });
         Type::Record(fields.collect())
     }
@@ -158,10 +187,13 @@ impl Scope {
             }
         };
         for &step in steps {
-            optional |= model.reference(step).optional || is_sub(model, model.reference(step).entity);
+            optional |=
+                model.reference(step).optional || is_sub(model, model.reference(step).entity);
             entity = Some(model.reference(step).target);
         }
-        let Some(entity) = entity else { return (Type::Any, true) };
+        let Some(entity) = entity else {
+            return (Type::Any, true);
+        };
         match leaf {
             Leaf::Attribute(a, path) => {
                 let attribute = model.attribute(*a);
@@ -214,7 +246,10 @@ fn arithmetic(a: &Type, b: &Type) -> Type {
 }
 
 fn const_type(value: &Value) -> Type {
-    let size = Size { avg: 1.0, max: None };
+    let size = Size {
+        avg: 1.0,
+        max: None,
+    };
     match value {
         Value::Bool(_) => Type::Bool,
         Value::Int(_) => Type::BigInt,

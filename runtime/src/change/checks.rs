@@ -26,12 +26,25 @@ impl<R: Reader> Draft<'_, R> {
         Ok(())
     }
 
-    fn check_slot(&self, entity: EntityId, key: &[Value], row: &[Value], slot: usize) -> Result<(), ChangeFailure> {
+    fn check_slot(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+        slot: usize,
+    ) -> Result<(), ChangeFailure> {
         let model = &self.schema.model;
-        let (Some(field), Some(value)) = (model.root(entity).fields.get(slot), row.get(slot)) else {
+        let (Some(field), Some(value)) = (model.root(entity).fields.get(slot), row.get(slot))
+        else {
             return Ok(());
         };
-        let name = || (self.entity_name(entity), self.key_text(key), self.field_name(entity, slot));
+        let name = || {
+            (
+                self.entity_name(entity),
+                self.key_text(key),
+                self.field_name(entity, slot),
+            )
+        };
         let (optional, declared) = match field {
             Field::Type => (false, entity),
             Field::Attribute(a) => (model.attribute(*a).optional, model.attribute(*a).entity),
@@ -52,12 +65,23 @@ impl<R: Reader> Draft<'_, R> {
                 if let (Type::Int, Value::Int(n)) = (&attribute.ty, value) {
                     if i32::try_from(*n).is_err() {
                         let (entity, key, field) = name();
-                        return Err(Refusal::Range { entity, key, field, found: n.to_string() }.into());
+                        return Err(Refusal::Range {
+                            entity,
+                            key,
+                            field,
+                            found: n.to_string(),
+                        }
+                        .into());
                     }
                 }
                 querent_compiler::codec::check_bounds(&attribute.ty, value).map_err(|why| {
                     let (entity, key, field) = name();
-                    Refusal::TooLong { entity, key, field, why: why.to_string() }
+                    Refusal::TooLong {
+                        entity,
+                        key,
+                        field,
+                        why: why.to_string(),
+                    }
                 })?;
                 if attribute.unique {
                     self.check_unique(entity, key, slot, *a, value)?;
@@ -70,7 +94,12 @@ impl<R: Reader> Draft<'_, R> {
     }
 
     /// Fields of other types are null.
-    fn check_type(&self, entity: EntityId, key: &[Value], row: &[Value]) -> Result<(), ChangeFailure> {
+    fn check_type(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+    ) -> Result<(), ChangeFailure> {
         let model = &self.schema.model;
         for (slot, field) in model.root(entity).fields.iter().enumerate() {
             let declared = match field {
@@ -94,8 +123,12 @@ impl<R: Reader> Draft<'_, R> {
     /// Whether a row's concrete type has the fields that an entity declares.
     fn type_has(&self, root: EntityId, row: &[Value], declared: EntityId) -> bool {
         let model = &self.schema.model;
-        let Some(slot) = model.slot(root, Field::Type) else { return true };
-        let Some(Value::Enum(tag)) = row.get(slot) else { return declared == root };
+        let Some(slot) = model.slot(root, Field::Type) else {
+            return true;
+        };
+        let Some(Value::Enum(tag)) = row.get(slot) else {
+            return declared == root;
+        };
         let members = model.type_members(root);
         let concrete = members.get(*tag as usize).copied().unwrap_or(root);
         declared == concrete || model.entity(declared).subtypes.contains(&concrete)
@@ -111,7 +144,9 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<(), ChangeFailure> {
         let model = &self.schema.model;
         let r = model.reference(reference);
-        let Value::Key(target) = value else { return Ok(()) };
+        let Value::Key(target) = value else {
+            return Ok(());
+        };
         let target_root = model.entity(r.target).root;
         let of_type = || -> Result<bool, ChangeFailure> {
             if r.target == target_root {
@@ -170,12 +205,12 @@ impl<R: Reader> Draft<'_, R> {
                 }
                 Ok(())
             }
-            (Type::List(t, _), Value::List(items)) | (Type::Set(t, _), Value::Set(items)) => {
-                items.iter().try_for_each(|v| self.check_inner(entity, key, slot, t, v))
-            }
-            (Type::Map(_, t, _), Value::Map(pairs)) => {
-                pairs.iter().try_for_each(|(_, v)| self.check_inner(entity, key, slot, t, v))
-            }
+            (Type::List(t, _), Value::List(items)) | (Type::Set(t, _), Value::Set(items)) => items
+                .iter()
+                .try_for_each(|v| self.check_inner(entity, key, slot, t, v)),
+            (Type::Map(_, t, _), Value::Map(pairs)) => pairs
+                .iter()
+                .try_for_each(|(_, v)| self.check_inner(entity, key, slot, t, v)),
             (Type::Record(fields), Value::Record(values)) => {
                 let mut fields = fields.iter().zip(values);
                 fields.try_for_each(|(f, v)| self.check_inner(entity, key, slot, &f.ty, v))
@@ -222,7 +257,9 @@ impl<R: Reader> Draft<'_, R> {
             }
             if let Some(other) = self.after.referrers(reference, key)?.first() {
                 let from = model.entity(r.entity).root;
-                debug_assert!(r.on_delete == OnDelete::Refuse || self.after.changed(from, other).is_some());
+                debug_assert!(
+                    r.on_delete == OnDelete::Refuse || self.after.changed(from, other).is_some()
+                );
                 return Err(self.referred(entity, key, from, other, r.name.clone()));
             }
         }
@@ -232,11 +269,15 @@ impl<R: Reader> Draft<'_, R> {
             }
             let from = model.entity(attribute.entity).root;
             let field = Field::Attribute(querent_compiler::model::AttributeId(i as u32));
-            let Some(slot) = model.slot(from, field) else { continue };
+            let Some(slot) = model.slot(from, field) else {
+                continue;
+            };
             let mut keys = self.before.all(from)?;
             keys.extend(self.after.changed_of(from).map(|(key, _)| key.clone()));
             for other in keys {
-                if exists(&self.after, from, &other)? && mentions(&self.after.value(from, &other, slot)?, key) {
+                if exists(&self.after, from, &other)?
+                    && mentions(&self.after.value(from, &other, slot)?, key)
+                {
                     return Err(self.referred(entity, key, from, &other, attribute.name.clone()));
                 }
             }
@@ -244,7 +285,14 @@ impl<R: Reader> Draft<'_, R> {
         Ok(())
     }
 
-    fn referred(&self, entity: EntityId, key: &[Value], from: EntityId, other: &[Value], field: String) -> ChangeFailure {
+    fn referred(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        from: EntityId,
+        other: &[Value],
+        field: String,
+    ) -> ChangeFailure {
         Refusal::Referred {
             entity: self.entity_name(entity),
             key: self.key_text(key),
@@ -270,7 +318,11 @@ impl<R: Reader> Draft<'_, R> {
 }
 
 /// The name of a slot.
-pub(crate) fn field_name(model: &querent_compiler::model::Model, entity: EntityId, slot: usize) -> String {
+pub(crate) fn field_name(
+    model: &querent_compiler::model::Model,
+    entity: EntityId,
+    slot: usize,
+) -> String {
     match model.root(entity).fields.get(slot) {
         Some(Field::Attribute(a)) => model.attribute(*a).name.clone(),
         Some(Field::Reference(r)) => model.reference(*r).name.clone(),
@@ -306,7 +358,9 @@ fn holds_key(ty: &Type, root: EntityId, model: &querent_compiler::model::Model) 
 fn mentions(value: &Value, key: &[Value]) -> bool {
     match value {
         Value::Key(k) => k == key,
-        Value::List(items) | Value::Set(items) | Value::Record(items) => items.iter().any(|v| mentions(v, key)),
+        Value::List(items) | Value::Set(items) | Value::Record(items) => {
+            items.iter().any(|v| mentions(v, key))
+        }
         Value::Map(pairs) => pairs.iter().any(|(_, v)| mentions(v, key)),
         _ => false,
     }

@@ -13,24 +13,47 @@ use querent_compiler::view::{Kind, Structure};
 
 impl<R: Reader> Draft<'_, R> {
     /// All writes of the change.
-    pub(super) fn finish(mut self, changes: &FactChanges) -> Result<(WriteSet, Receipt), ChangeFailure> {
+    pub(super) fn finish(
+        mut self,
+        changes: &FactChanges,
+    ) -> Result<(WriteSet, Receipt), ChangeFailure> {
         let mut writes = WriteSet::new();
-        let structures = self.schema.design.structures.iter().zip(&self.schema.reads).enumerate();
+        let structures = self
+            .schema
+            .design
+            .structures
+            .iter()
+            .zip(&self.schema.reads)
+            .enumerate();
         for (id, (structure, reads)) in structures {
             let id = id as StructureId;
-            let found = delta(&self.schema.model, structure, reads, changes, self.before, &self.after)?;
+            let found = delta(
+                &self.schema.model,
+                structure,
+                reads,
+                changes,
+                self.before,
+                &self.after,
+            )?;
             if found.rows.is_empty() {
                 continue;
             }
             let phase = self.phase(id);
             let (puts, deletes) = self.write(&mut writes, id, structure, phase, found)?;
-            self.receipt.written.insert(structure.name.clone(), (puts, deletes));
+            self.receipt
+                .written
+                .insert(structure.name.clone(), (puts, deletes));
         }
         let id = self.schema.sequences();
         for (counter, last) in std::mem::take(&mut self.sequences) {
             let layout = self.layout(id)?;
             let key = encode(layout, "_sequences", &counter)?;
-            writes.put(Phase::Guard, id, key, layout.encode_row(&[Value::Int(last)]));
+            writes.put(
+                Phase::Guard,
+                id,
+                key,
+                layout.encode_row(&[Value::Int(last)]),
+            );
         }
         self.receipt.reads = self.before.reads();
         Ok((writes, self.receipt))
@@ -52,7 +75,10 @@ impl<R: Reader> Draft<'_, R> {
         self.schema
             .layouts
             .get(id as usize)
-            .ok_or(FactError::Store(StoreError::NoStructure { structure: id, structures }))
+            .ok_or(FactError::Store(StoreError::NoStructure {
+                structure: id,
+                structures,
+            }))
     }
 
     fn write(
@@ -94,13 +120,19 @@ impl<R: Reader> Draft<'_, R> {
 }
 
 fn encode(layout: &Layout, structure: &str, key: &[Value]) -> Result<Vec<u8>, FactError> {
-    layout
-        .encode_key(key)
-        .map_err(|source| FactError::Key { structure: structure.to_string(), source })
+    layout.encode_key(key).map_err(|source| FactError::Key {
+        structure: structure.to_string(),
+        source,
+    })
 }
 
 /// The row of a group when bindings went and came; none when none is left.
-fn regrouped(s: &Structure, old: Option<&Vec<Value>>, gone: &[Vec<Value>], came: &[Vec<Value>]) -> Option<Vec<Value>> {
+fn regrouped(
+    s: &Structure,
+    old: Option<&Vec<Value>>,
+    gone: &[Vec<Value>],
+    came: &[Vec<Value>],
+) -> Option<Vec<Value>> {
     let count = match old.and_then(|o| o.last()) {
         Some(Value::Int(n)) => *n,
         _ => 0,
@@ -117,15 +149,25 @@ fn regrouped(s: &Structure, old: Option<&Vec<Value>>, gone: &[Vec<Value>], came:
                 let mut total = stored
                     .and_then(|v| Accumulator::from_stored(aggregate.function, v))
                     .unwrap_or_else(|| Accumulator::new(aggregate.function, aggregate.distinct));
-                came.iter().filter_map(|b| b.get(i)).for_each(|v| total.add(v));
+                came.iter()
+                    .filter_map(|b| b.get(i))
+                    .for_each(|v| total.add(v));
                 for value in gone.iter().filter_map(|b| b.get(i)) {
                     let removed = total.remove(value);
-                    debug_assert!(removed, "only aggregates that can give values back are kept");
+                    debug_assert!(
+                        removed,
+                        "only aggregates that can give values back are kept"
+                    );
                 }
                 total.to_stored()
             }
             // What the key determines is the same in every binding of the group.
-            None => came.last().and_then(|b| b.get(i)).or(stored).cloned().unwrap_or_default(),
+            None => came
+                .last()
+                .and_then(|b| b.get(i))
+                .or(stored)
+                .cloned()
+                .unwrap_or_default(),
         };
         row.push(value);
     }

@@ -60,7 +60,11 @@ pub(crate) enum Work<'c> {
 }
 
 /// Decides a change against a state of the store: all that it writes, or why not.
-pub(crate) fn decide<R: Reader>(schema: &Schema, reader: &R, work: &Work) -> Result<(WriteSet, Receipt), ChangeFailure> {
+pub(crate) fn decide<R: Reader>(
+    schema: &Schema,
+    reader: &R,
+    work: &Work,
+) -> Result<(WriteSet, Receipt), ChangeFailure> {
     let before = StoreFacts::new(schema, reader);
     let mut draft = Draft {
         schema,
@@ -122,11 +126,17 @@ impl<R: Reader> Draft<'_, R> {
                 (None, None) => continue,
                 (Some(_), None) => {
                     self.receipt.deleted += 1;
-                    InstanceChange { stays: false, slots: all_slots(self.schema, *entity) }
+                    InstanceChange {
+                        stays: false,
+                        slots: all_slots(self.schema, *entity),
+                    }
                 }
                 (None, Some(_)) => {
                     self.receipt.inserted += 1;
-                    InstanceChange { stays: false, slots: all_slots(self.schema, *entity) }
+                    InstanceChange {
+                        stays: false,
+                        slots: all_slots(self.schema, *entity),
+                    }
                 }
                 (Some(old), Some(new)) => {
                     let differs = old.iter().zip(new).enumerate().filter(|(_, (a, b))| a != b);

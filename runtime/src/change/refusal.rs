@@ -81,7 +81,9 @@ pub enum Refusal {
         other: String,
     },
     /// A delete of something that is referred to.
-    #[error("{entity} {key} is referred to by {referrer} {other} ({field}), and `on delete` says refuse")]
+    #[error(
+        "{entity} {key} is referred to by {referrer} {other} ({field}), and `on delete` says refuse"
+    )]
     Referred {
         /// Entity.
         entity: String,

@@ -15,7 +15,12 @@ use std::rc::Rc;
 
 impl<R: Reader> Draft<'_, R> {
     /// Applies all statements of a change.
-    pub(super) fn change(&mut self, change: &Change, at: usize, params: &[Value]) -> Result<(), ChangeFailure> {
+    pub(super) fn change(
+        &mut self,
+        change: &Change,
+        at: usize,
+        params: &[Value],
+    ) -> Result<(), ChangeFailure> {
         let mut params = params.to_vec();
         params.resize(change.params.len().max(params.len()), Value::Null);
         let mut finds = 0;
@@ -31,14 +36,27 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<(), ChangeFailure> {
         for statement in statements {
             match statement {
-                Statement::Insert { entity, values, upsert } => self.insert(*entity, values, *upsert, params)?,
-                Statement::Update { entity, set, filter, condition } => {
+                Statement::Insert {
+                    entity,
+                    values,
+                    upsert,
+                } => self.insert(*entity, values, *upsert, params)?,
+                Statement::Update {
+                    entity,
+                    set,
+                    filter,
+                    condition,
+                } => {
                     let keys = self.find(*entity, filter, change, *finds, params)?;
                     *finds += 1;
                     self.judge("update", *entity, &keys, condition.as_ref(), params)?;
                     self.update(*entity, set, &keys, params)?;
                 }
-                Statement::Delete { entity, filter, condition } => {
+                Statement::Delete {
+                    entity,
+                    filter,
+                    condition,
+                } => {
                     let keys = self.find(*entity, filter, change, *finds, params)?;
                     *finds += 1;
                     self.judge("delete", *entity, &keys, condition.as_ref(), params)?;
@@ -91,7 +109,11 @@ impl<R: Reader> Draft<'_, R> {
             }
         }
         if let Some(slot) = model.slot(root, Field::Type) {
-            let tag = model.type_members(root).iter().position(|&m| m == entity).unwrap_or_default();
+            let tag = model
+                .type_members(root)
+                .iter()
+                .position(|&m| m == entity)
+                .unwrap_or_default();
             if let Some(place) = row.get_mut(slot) {
                 *place = Value::Enum(tag as u16);
             }
@@ -101,10 +123,21 @@ impl<R: Reader> Draft<'_, R> {
         let key = key_of_row(model, root, &row);
         if let Some(mut old) = self.current(root, &key)? {
             if !upsert {
-                return Err(Refusal::KeyTaken { entity: self.entity_name(entity), key: self.key_text(&key) }.into());
+                return Err(Refusal::KeyTaken {
+                    entity: self.entity_name(entity),
+                    key: self.key_text(&key),
+                }
+                .into());
             }
-            if model.slot(root, Field::Type).is_some_and(|slot| old.get(slot) != row.get(slot)) {
-                return Err(Refusal::OtherType { entity: self.entity_name(entity), key: self.key_text(&key) }.into());
+            if model
+                .slot(root, Field::Type)
+                .is_some_and(|slot| old.get(slot) != row.get(slot))
+            {
+                return Err(Refusal::OtherType {
+                    entity: self.entity_name(entity),
+                    key: self.key_text(&key),
+                }
+                .into());
             }
             for (slot, value) in given {
                 if let Some(place) = old.get_mut(slot) {
@@ -122,7 +155,11 @@ impl<R: Reader> Draft<'_, R> {
         for (slot, sequence) in self.schema.sequence_slots(root) {
             if row.get(slot).is_some_and(|v| !v.is_null()) {
                 let field = self.field_name(root, slot);
-                return Err(Refusal::Numbered { entity: self.entity_name(root), field }.into());
+                return Err(Refusal::Numbered {
+                    entity: self.entity_name(root),
+                    field,
+                }
+                .into());
             }
             let counter = self.counter(root, slot, &sequence, row);
             let last = match self.sequences.get(&counter) {
@@ -131,21 +168,33 @@ impl<R: Reader> Draft<'_, R> {
             };
             let Some(next) = last.checked_add(1) else {
                 let field = self.field_name(root, slot);
-                return Err(Refusal::Exhausted { entity: self.entity_name(root), field }.into());
+                return Err(Refusal::Exhausted {
+                    entity: self.entity_name(root),
+                    field,
+                }
+                .into());
             };
             self.sequences.insert(counter, next);
             if let Some(place) = row.get_mut(slot) {
                 *place = Value::Int(next);
             }
-            self.receipt.assigned.push((self.field_name(root, slot), Value::Int(next)));
+            self.receipt
+                .assigned
+                .push((self.field_name(root, slot), Value::Int(next)));
         }
         Ok(())
     }
 
     /// A row that came with numbers of its own: sequences go on behind them.
-    pub(super) fn note_sequences(&mut self, root: EntityId, row: &[Value]) -> Result<(), ChangeFailure> {
+    pub(super) fn note_sequences(
+        &mut self,
+        root: EntityId,
+        row: &[Value],
+    ) -> Result<(), ChangeFailure> {
         for (slot, sequence) in self.schema.sequence_slots(root) {
-            let Some(Value::Int(given)) = row.get(slot) else { continue };
+            let Some(Value::Int(given)) = row.get(slot) else {
+                continue;
+            };
             let counter = self.counter(root, slot, &sequence, row);
             let last = match self.sequences.get(&counter) {
                 Some(last) => *last,
@@ -158,7 +207,13 @@ impl<R: Reader> Draft<'_, R> {
         Ok(())
     }
 
-    fn counter(&self, root: EntityId, slot: usize, sequence: &Sequence, row: &[Value]) -> [Value; 2] {
+    fn counter(
+        &self,
+        root: EntityId,
+        slot: usize,
+        sequence: &Sequence,
+        row: &[Value],
+    ) -> [Value; 2] {
         sequence_counter(self.schema, root, slot, sequence, row)
     }
 
@@ -172,7 +227,9 @@ impl<R: Reader> Draft<'_, R> {
         let root = self.schema.model.entity(entity).root;
         let mut rows = Vec::new();
         for key in keys {
-            let Some(mut row) = self.current(root, key)? else { continue };
+            let Some(mut row) = self.current(root, key)? else {
+                continue;
+            };
             let scope = [Binding::Instance(root, Rc::new(key.clone()))];
             let eval = Eval::new(&self.schema.model, &self.after, params);
             for (slot, expr) in set {
@@ -201,7 +258,9 @@ impl<R: Reader> Draft<'_, R> {
             self.deleted.insert((root, key.clone()));
             for reference in (0..self.schema.model.references.len() as u32).map(ReferenceId) {
                 let r = self.schema.model.reference(reference);
-                if self.schema.model.entity(r.target).root != root || r.on_delete == OnDelete::Refuse {
+                if self.schema.model.entity(r.target).root != root
+                    || r.on_delete == OnDelete::Refuse
+                {
                     continue;
                 }
                 let from = self.schema.model.entity(r.entity).root;
@@ -232,12 +291,20 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<BTreeSet<Key>, ChangeFailure> {
         let model = &self.schema.model;
         let root = model.entity(entity).root;
-        let plan = self.schema.design.writes.get(change).and_then(|w| w.finds.get(find));
+        let plan = self
+            .schema
+            .design
+            .writes
+            .get(change)
+            .and_then(|w| w.finds.get(find));
         let mut candidates: BTreeSet<Key> = BTreeSet::new();
         let others_changed = self.after.all_changed().keys().any(|(e, _)| *e != root);
         match plan {
             Some(plan) if !(others_changed && reads_beyond(model, root, filter)) => {
-                let ask = Ask { layouts: &self.schema.layouts, params };
+                let ask = Ask {
+                    layouts: &self.schema.layouts,
+                    params,
+                };
                 let mut answer = Answer::new(plan, self.reader, ask)?;
                 while let Some(row) = answer.next_row()? {
                     candidates.insert(row.to_values()?);
@@ -247,7 +314,8 @@ impl<R: Reader> Draft<'_, R> {
             _ => candidates.extend(self.before.all(root)?),
         }
         candidates.extend(self.after.changed_of(root).map(|(key, _)| key.clone()));
-        let of_type = querent_compiler::design::type_filter(model, root, entity).filter(|_| entity != root);
+        let of_type =
+            querent_compiler::design::type_filter(model, root, entity).filter(|_| entity != root);
         let eval = Eval::new(model, &self.after, params);
         let mut found = BTreeSet::new();
         'candidates: for key in candidates {
@@ -273,17 +341,28 @@ impl<R: Reader> Draft<'_, R> {
         condition: Option<&Pred>,
         params: &[Value],
     ) -> Result<(), ChangeFailure> {
-        let Some(condition) = condition else { return Ok(()) };
+        let Some(condition) = condition else {
+            return Ok(());
+        };
         let name = self.entity_name(entity);
         if keys.is_empty() {
-            return Err(Refusal::NothingFound { statement, entity: name }.into());
+            return Err(Refusal::NothingFound {
+                statement,
+                entity: name,
+            }
+            .into());
         }
         let root = self.schema.model.entity(entity).root;
         let eval = Eval::new(&self.schema.model, &self.after, params);
         for key in keys {
             let scope = [Binding::Instance(root, Rc::new(key.clone()))];
             if !eval.holds(&scope, condition)? {
-                return Err(Refusal::Condition { statement, entity: name, key: self.key_text(key) }.into());
+                return Err(Refusal::Condition {
+                    statement,
+                    entity: name,
+                    key: self.key_text(key),
+                }
+                .into());
             }
         }
         Ok(())
@@ -342,7 +421,9 @@ fn reads_beyond(model: &querent_compiler::model::Model, root: EntityId, filter: 
         columns: vec![],
     };
     let reads = querent_compiler::view::reads::reads(model, &structure);
-    reads.iter().any(|(route, position)| !route.is_empty() && !position.slots.is_empty() || route.len() > 1)
+    reads
+        .iter()
+        .any(|(route, position)| !route.is_empty() && !position.slots.is_empty() || route.len() > 1)
 }
 
 impl From<FactError> for crate::store::ChangeError<ChangeFailure> {

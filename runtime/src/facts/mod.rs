@@ -11,9 +11,9 @@ use crate::store::{Batch, Fill, Keys, Read, Reader, Source, StoreError};
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{EntityId, Field, Model, ReferenceId};
 use querent_compiler::value::Value;
+use querent_compiler::view::Structure;
 use querent_compiler::view::eval::{Binding, Eval};
 use querent_compiler::view::facts::{Facts, Key, MemoryFacts, key_slot_value};
-use querent_compiler::view::Structure;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -81,24 +81,38 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
             return Ok(None);
         }
         let fields = self.schema.model.root(entity).fields.len();
-        let slots = (0..fields).map(|slot| match key_slot_value(&self.schema.model, entity, key, slot) {
-            Some(value) => Ok(value),
-            None => self.value(entity, key, slot),
-        });
+        let slots =
+            (0..fields).map(
+                |slot| match key_slot_value(&self.schema.model, entity, key, slot) {
+                    Some(value) => Ok(value),
+                    None => self.value(entity, key, slot),
+                },
+            );
         slots.collect::<Result<Vec<_>, _>>().map(Some)
     }
 
     /// The keys of all instances, in the order of a home.
     pub fn all(&self, entity: EntityId) -> Result<Vec<Key>, FactError> {
-        let Some(home) = self.home(entity) else { return Ok(vec![]) };
+        let Some(home) = self.home(entity) else {
+            return Ok(vec![]);
+        };
         let paths = querent_compiler::design::key_paths(&self.schema.model, entity);
         let structure = self.structure(home)?;
-        let positions: Vec<usize> =
-            paths.iter().filter_map(|p| structure.key().position(|e| e == p)).collect();
+        let positions: Vec<usize> = paths
+            .iter()
+            .filter_map(|p| structure.key().position(|e| e == p))
+            .collect();
         let mut keys = Vec::new();
-        self.scan(home, Keys::Range { lower: vec![], upper: None }, |parts, _| {
-            keys.push(pick(parts, &positions));
-        })?;
+        self.scan(
+            home,
+            Keys::Range {
+                lower: vec![],
+                upper: None,
+            },
+            |parts, _| {
+                keys.push(pick(parts, &positions));
+            },
+        )?;
         Ok(keys)
     }
 
@@ -111,7 +125,11 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
     ) -> Result<Vec<Key>, FactError> {
         let Some((structure, positions)) = self.schema.access.unique.get(&attribute) else {
             // No index: look at everybody.
-            let slot = self.schema.model.slot(entity, Field::Attribute(attribute)).unwrap_or_default();
+            let slot = self
+                .schema
+                .model
+                .slot(entity, Field::Attribute(attribute))
+                .unwrap_or_default();
             let mut owners = Vec::new();
             for key in self.all(entity)? {
                 if self.value(entity, &key, slot)? == *value {
@@ -123,7 +141,9 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
         let lower = self.encode(*structure, std::slice::from_ref(value))?;
         let upper = crate::key::successor(&lower);
         let mut owners = Vec::new();
-        self.scan(*structure, Keys::Range { lower, upper }, |parts, _| owners.push(pick(parts, positions)))?;
+        self.scan(*structure, Keys::Range { lower, upper }, |parts, _| {
+            owners.push(pick(parts, positions))
+        })?;
         Ok(owners)
     }
 
@@ -141,31 +161,55 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
     }
 
     /// The stored columns of a row, by its key parts.
-    pub(crate) fn stored(&self, structure: StructureId, key: &[Value]) -> Result<Option<Vec<Value>>, FactError> {
+    pub(crate) fn stored(
+        &self,
+        structure: StructureId,
+        key: &[Value],
+    ) -> Result<Option<Vec<Value>>, FactError> {
         let encoded = self.encode(structure, key)?;
         let mut found = None;
-        self.scan(structure, Keys::Point(encoded), |_, columns| found = Some(columns))?;
+        self.scan(structure, Keys::Point(encoded), |_, columns| {
+            found = Some(columns)
+        })?;
         Ok(found)
     }
 
     fn home(&self, entity: EntityId) -> Option<StructureId> {
-        self.schema.access.homes.get(&entity).and_then(|h| h.first()).copied()
+        self.schema
+            .access
+            .homes
+            .get(&entity)
+            .and_then(|h| h.first())
+            .copied()
     }
 
     fn structure(&self, id: StructureId) -> Result<&'s Structure, FactError> {
-        self.schema.design.structures.get(id as usize).ok_or_else(|| {
-            let structures = self.schema.design.structures.len();
-            FactError::Store(StoreError::NoStructure { structure: id, structures })
-        })
+        self.schema
+            .design
+            .structures
+            .get(id as usize)
+            .ok_or_else(|| {
+                let structures = self.schema.design.structures.len();
+                FactError::Store(StoreError::NoStructure {
+                    structure: id,
+                    structures,
+                })
+            })
     }
 
     fn name(&self, id: StructureId) -> String {
-        self.structure(id).map_or_else(|_| "_sequences".into(), |s| s.name.clone())
+        self.structure(id)
+            .map_or_else(|_| "_sequences".into(), |s| s.name.clone())
     }
 
     fn encode(&self, structure: StructureId, values: &[Value]) -> Result<Vec<u8>, FactError> {
-        let Some(layout) = self.schema.layouts.get(structure as usize) else { return Ok(vec![]) };
-        layout.encode_key(values).map_err(|source| FactError::Key { structure: self.name(structure), source })
+        let Some(layout) = self.schema.layouts.get(structure as usize) else {
+            return Ok(vec![]);
+        };
+        layout.encode_key(values).map_err(|source| FactError::Key {
+            structure: self.name(structure),
+            source,
+        })
     }
 
     /// Reads rows decoded: key parts, columns.
@@ -175,9 +219,16 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
         keys: Keys,
         mut each: impl FnMut(&[Value], Vec<Value>),
     ) -> Result<(), FactError> {
-        let Some(layout) = self.schema.layouts.get(structure as usize) else { return Ok(()) };
+        let Some(layout) = self.schema.layouts.get(structure as usize) else {
+            return Ok(());
+        };
         self.reads.set(self.reads.get() + 1);
-        let mut source = self.reader.open(&Read { structure, keys, reverse: false, limit: None })?;
+        let mut source = self.reader.open(&Read {
+            structure,
+            keys,
+            reverse: false,
+            limit: None,
+        })?;
         let mut batch = Batch::default();
         loop {
             match source.fill(256, &mut batch)? {
@@ -186,7 +237,10 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
                 Fill::Rows => {}
             }
             for (key, row) in batch.rows.drain(..) {
-                let damaged = |source| FactError::Row { structure: self.name(structure), source };
+                let damaged = |source| FactError::Row {
+                    structure: self.name(structure),
+                    source,
+                };
                 let parts = layout.decode_key(&key).map_err(damaged)?;
                 let columns = layout.decode_row(&row).map_err(damaged)?;
                 each(&parts, columns);
@@ -195,7 +249,12 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
     }
 
     /// The row of a structure keyed by its anchor's own key.
-    fn by_key(&self, structure: StructureId, entity: EntityId, key: &[Value]) -> Result<Stored, FactError> {
+    fn by_key(
+        &self,
+        structure: StructureId,
+        entity: EntityId,
+        key: &[Value],
+    ) -> Result<Stored, FactError> {
         let at = (structure, key.to_vec());
         if let Some(known) = self.rows.borrow().get(&at) {
             return Ok(known.clone());
@@ -215,7 +274,12 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
 
 /// The key parts of an instance in a structure keyed by its anchor's own key: scalars of the key,
 /// and functions of them.
-pub(crate) fn home_key(model: &Model, s: &Structure, entity: EntityId, key: &[Value]) -> Vec<Value> {
+pub(crate) fn home_key(
+    model: &Model,
+    s: &Structure,
+    entity: EntityId,
+    key: &[Value],
+) -> Vec<Value> {
     // Only the key itself is read, which needs no facts.
     let nothing = MemoryFacts::default();
     let eval = Eval::new(model, &nothing, &[]);
@@ -229,7 +293,10 @@ pub(crate) fn home_key(model: &Model, s: &Structure, entity: EntityId, key: &[Va
 }
 
 fn pick(values: &[Value], positions: &[usize]) -> Key {
-    positions.iter().map(|&p| values.get(p).cloned().unwrap_or_default()).collect()
+    positions
+        .iter()
+        .map(|&p| values.get(p).cloned().unwrap_or_default())
+        .collect()
 }
 
 impl<R: Reader> Facts for StoreFacts<'_, R> {
@@ -237,14 +304,20 @@ impl<R: Reader> Facts for StoreFacts<'_, R> {
 
     fn exists(&self, entity: EntityId, key: &[Value]) -> Result<bool, FactError> {
         match self.home(entity) {
-            Some(home) if !key.iter().any(Value::is_null) => Ok(self.by_key(home, entity, key)?.is_some()),
+            Some(home) if !key.iter().any(Value::is_null) => {
+                Ok(self.by_key(home, entity, key)?.is_some())
+            }
             _ => Ok(false),
         }
     }
 
     fn value(&self, entity: EntityId, key: &[Value], slot: usize) -> Result<Value, FactError> {
-        let Some(path) = self.schema.access.slots.get(&(entity, slot)) else { return Ok(Value::Null) };
-        let Some(row) = self.by_key(path.structure, entity, key)? else { return Ok(Value::Null) };
+        let Some(path) = self.schema.access.slots.get(&(entity, slot)) else {
+            return Ok(Value::Null);
+        };
+        let Some(row) = self.by_key(path.structure, entity, key)? else {
+            return Ok(Value::Null);
+        };
         let values = pick(&row, &path.columns);
         let field = self.schema.model.root(entity).fields.get(slot);
         Ok(match field {
@@ -272,7 +345,8 @@ impl<R: Reader> Facts for StoreFacts<'_, R> {
             let entity = model.entity(model.reference(reference).entity).root;
             if let Some(slot) = model.slot(entity, Field::Reference(reference)) {
                 for key in self.all(entity)? {
-                    let value = querent_compiler::view::facts::slot_value(model, self, entity, &key, slot)?;
+                    let value =
+                        querent_compiler::view::facts::slot_value(model, self, entity, &key, slot)?;
                     if matches!(&value, Value::Key(k) if k == target) {
                         found.push(key);
                     }
@@ -280,7 +354,9 @@ impl<R: Reader> Facts for StoreFacts<'_, R> {
             }
         }
         found.sort();
-        self.referrers.borrow_mut().insert(at, Rc::new(found.clone()));
+        self.referrers
+            .borrow_mut()
+            .insert(at, Rc::new(found.clone()));
         Ok(found)
     }
 }

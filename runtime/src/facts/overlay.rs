@@ -16,7 +16,11 @@ pub struct Overlay<'a, F> {
 impl<'a, F: Facts> Overlay<'a, F> {
     /// No change yet.
     pub fn new(model: &'a Model, base: &'a F) -> Self {
-        Overlay { model, base, changed: BTreeMap::new() }
+        Overlay {
+            model,
+            base,
+            changed: BTreeMap::new(),
+        }
     }
     /// Sets or deletes an instance.
     pub fn set(&mut self, entity: EntityId, key: Key, row: Option<Vec<Value>>) {
@@ -31,7 +35,10 @@ impl<'a, F: Facts> Overlay<'a, F> {
         &self.changed
     }
     /// Touched instances of an entity.
-    pub fn changed_of(&self, entity: EntityId) -> impl Iterator<Item = (&Key, Option<&Vec<Value>>)> {
+    pub fn changed_of(
+        &self,
+        entity: EntityId,
+    ) -> impl Iterator<Item = (&Key, Option<&Vec<Value>>)> {
         let of = self.changed.iter().filter(move |((e, _), _)| *e == entity);
         of.map(|((_, key), row)| (key, row.as_ref()))
     }
@@ -49,13 +56,20 @@ impl<F: Facts> Facts for Overlay<'_, F> {
 
     fn value(&self, entity: EntityId, key: &[Value], slot: usize) -> Result<Value, F::Error> {
         match self.changed(entity, key) {
-            Some(row) => Ok(row.as_ref().and_then(|r| r.get(slot)).cloned().unwrap_or_default()),
+            Some(row) => Ok(row
+                .as_ref()
+                .and_then(|r| r.get(slot))
+                .cloned()
+                .unwrap_or_default()),
             None => self.base.value(entity, key, slot),
         }
     }
 
     fn referrers(&self, reference: ReferenceId, target: &[Value]) -> Result<Vec<Key>, F::Error> {
-        let entity = self.model.entity(self.model.reference(reference).entity).root;
+        let entity = self
+            .model
+            .entity(self.model.reference(reference).entity)
+            .root;
         let mut found = self.base.referrers(reference, target)?;
         found.retain(|key| self.changed(entity, key).is_none());
         if let Some(slot) = self.model.slot(entity, Field::Reference(reference)) {

@@ -17,8 +17,8 @@ use crate::schema::Schema;
 use crate::store::lmdb::{self, Building, Lmdb};
 use crate::store::{ChangeError, META_DESIGN, META_MODEL, Phase, Store, StoreError, WriteSet};
 use crate::verify::{
-    Numbers, StoredRows, concrete, instance_text, is_a, last_number, references, sequence_layout, slot_name,
-    unique_key, unique_values,
+    Numbers, StoredRows, concrete, instance_text, is_a, last_number, references, sequence_layout,
+    slot_name, unique_key, unique_values,
 };
 use crate::{Database, Error};
 use querent_compiler::design::StructureId;
@@ -49,7 +49,12 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { all_or_nothing: true, replace: false, memory: 256 << 20, rejects: None }
+        LoadOptions {
+            all_or_nothing: true,
+            replace: false,
+            memory: 256 << 20,
+            rejects: None,
+        }
     }
 }
 
@@ -125,7 +130,10 @@ impl Rejects {
     fn add(&mut self, reject: Reject) -> Result<(), Error> {
         self.count += 1;
         if let Some(path) = &self.path {
-            let failed = |source| LoadError::Rejects { path: path.display().to_string(), source };
+            let failed = |source| LoadError::Rejects {
+                path: path.display().to_string(),
+                source,
+            };
             if self.writer.is_none() {
                 self.writer = Some(RejectWriter::create(path).map_err(failed)?);
             }
@@ -170,10 +178,18 @@ impl Database<Lmdb> {
         let mut load = Load {
             schema: &schema,
             keys: KeyLayouts::new(&schema.model),
-            files: sources.iter().map(|(_, path)| path.display().to_string()).collect(),
+            files: sources
+                .iter()
+                .map(|(_, path)| path.display().to_string())
+                .collect(),
             folder: folder.clone(),
             options,
-            rejects: Rejects { path: options.rejects.clone(), writer: None, kept: vec![], count: 0 },
+            rejects: Rejects {
+                path: options.rejects.clone(),
+                writer: None,
+                kept: vec![],
+                count: 0,
+            },
             read: 0,
             progress,
         };
@@ -181,7 +197,10 @@ impl Database<Lmdb> {
         let rejects = load.rejects;
         if let Some(writer) = rejects.writer {
             let path = options.rejects.clone().unwrap_or_default();
-            writer.finish().map_err(|source| LoadError::Rejects { path: path.display().to_string(), source })?;
+            writer.finish().map_err(|source| LoadError::Rejects {
+                path: path.display().to_string(),
+                source,
+            })?;
         }
         let read = load.read;
         clear(&folder)?;
@@ -200,28 +219,44 @@ impl Database<Lmdb> {
 
 fn clear(folder: &Path) -> Result<(), Error> {
     match std::fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(io("removing", folder, source)),
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(io("removing", folder, source))
+        }
         _ => Ok(()),
     }
 }
 
 fn io(what: &str, path: &Path, source: std::io::Error) -> Error {
-    StoreError::Io { what: format!("{what} {}", path.display()), source }.into()
+    StoreError::Io {
+        what: format!("{what} {}", path.display()),
+        source,
+    }
+    .into()
 }
 
 /// One sorter per root; each has its share of the memory.
 type Sorters = Vec<(EntityId, Sorter)>;
 
 impl Load<'_> {
-    fn run(&mut self, database: Database<Lmdb>, sources: &[(EntityId, PathBuf)]) -> Result<(Database<Lmdb>, bool), Error> {
+    fn run(
+        &mut self,
+        database: Database<Lmdb>,
+        sources: &[(EntityId, PathBuf)],
+    ) -> Result<(Database<Lmdb>, bool), Error> {
         let roots: Vec<EntityId> = self.schema.model.roots().collect();
         let share = (self.options.memory / (roots.len() + 2)).max(1 << 20);
-        let mut sorters: Sorters = roots.iter().map(|&root| (root, Sorter::new(&self.folder, share))).collect();
+        let mut sorters: Sorters = roots
+            .iter()
+            .map(|&root| (root, Sorter::new(&self.folder, share)))
+            .collect();
         self.read_database(&database, &mut sorters)?;
         for (file, (entity, path)) in sources.iter().enumerate() {
             self.read_file(*entity, path, file as u32, &mut sorters)?;
         }
-        let options = lmdb::Options { sync: false, ..lmdb::Options::default() };
+        let options = lmdb::Options {
+            sync: false,
+            ..lmdb::Options::default()
+        };
         let names: Vec<String> = (0..roots.len()).map(|i| format!("f{i}")).collect();
         let facts = Lmdb::create(self.folder.join("facts"), &names, &[], options)?;
         for (root, sorter) in sorters {
@@ -238,29 +273,48 @@ impl Load<'_> {
     }
 
     fn place(&self, root: EntityId, row: &[Value]) -> Result<Vec<u8>, String> {
-        self.keys.encode(root, &key_of_row(&self.schema.model, root, row))
+        self.keys
+            .encode(root, &key_of_row(&self.schema.model, root, row))
     }
 
     /// What the database has already.
-    fn read_database(&mut self, database: &Database<Lmdb>, sorters: &mut Sorters) -> Result<(), Error> {
+    fn read_database(
+        &mut self,
+        database: &Database<Lmdb>,
+        sorters: &mut Sorters,
+    ) -> Result<(), Error> {
         let snapshot = database.store().snapshot()?;
         let reader = snapshot.reader();
         for (root, sorter) in sorters {
-            let Some(&home) = self.schema.access.homes.get(root).and_then(|h| h.first()) else { continue };
+            let Some(&home) = self.schema.access.homes.get(root).and_then(|h| h.first()) else {
+                continue;
+            };
             let mut rows = StoredRows::new(&reader, home)?;
-            let (Some(layout), Some(structure)) =
-                (self.schema.layouts.get(usize::from(home)), self.schema.design.structures.get(usize::from(home)))
-            else {
+            let (Some(layout), Some(structure)) = (
+                self.schema.layouts.get(usize::from(home)),
+                self.schema.design.structures.get(usize::from(home)),
+            ) else {
                 continue;
             };
             let paths = querent_compiler::design::key_paths(&self.schema.model, *root);
-            let positions: Vec<usize> = paths.iter().filter_map(|p| structure.key().position(|e| e == p)).collect();
+            let positions: Vec<usize> = paths
+                .iter()
+                .filter_map(|p| structure.key().position(|e| e == p))
+                .collect();
             while let Some((key, _)) = rows.next()? {
-                let damaged = |source| crate::facts::FactError::Row { structure: structure.name.clone(), source };
+                let damaged = |source| crate::facts::FactError::Row {
+                    structure: structure.name.clone(),
+                    source,
+                };
                 let parts = layout.decode_key(key).map_err(damaged)?;
-                let key: Vec<Value> = positions.iter().map(|&p| parts.get(p).cloned().unwrap_or_default()).collect();
+                let key: Vec<Value> = positions
+                    .iter()
+                    .map(|&p| parts.get(p).cloned().unwrap_or_default())
+                    .collect();
                 // Nothing is remembered from one instance to the next.
-                let Some(row) = StoreFacts::new(self.schema, &reader).row(*root, &key)? else { continue };
+                let Some(row) = StoreFacts::new(self.schema, &reader).row(*root, &key)? else {
+                    continue;
+                };
                 if let Ok(place) = self.place(*root, &row) {
                     sorter.push(&place, &encode(Origin::Database, &row))?;
                 }
@@ -269,18 +323,34 @@ impl Load<'_> {
         Ok(())
     }
 
-    fn read_file(&mut self, entity: EntityId, path: &Path, file: u32, sorters: &mut Sorters) -> Result<(), Error> {
+    fn read_file(
+        &mut self,
+        entity: EntityId,
+        path: &Path,
+        file: u32,
+        sorters: &mut Sorters,
+    ) -> Result<(), Error> {
         let model = &self.schema.model;
         let root = model.entity(entity).root;
-        let Some((_, sorter)) = sorters.iter_mut().find(|(r, _)| *r == root) else { return Ok(()) };
+        let Some((_, sorter)) = sorters.iter_mut().find(|(r, _)| *r == root) else {
+            return Ok(());
+        };
         let name = path.display().to_string();
         for row in Input::open(model, entity, path).map_err(LoadError::from)? {
             let row = row.map_err(LoadError::from)?;
             self.read += 1;
             if self.read.is_multiple_of(10_000) {
-                (self.progress)(Progress::Reading { file: name.clone(), rows: self.read });
+                (self.progress)(Progress::Reading {
+                    file: name.clone(),
+                    rows: self.read,
+                });
             }
-            let reject = |reason: String| Reject { file: name.clone(), line: row.line, reason, text: String::new() };
+            let reject = |reason: String| Reject {
+                file: name.clone(),
+                line: row.line,
+                reason,
+                text: String::new(),
+            };
             let values = match row.row {
                 Ok(values) => values,
                 Err(reject) => {
@@ -289,8 +359,14 @@ impl Load<'_> {
                 }
             };
             let numbered = self.schema.sequence_slots(root);
-            if let Some((slot, _)) = numbered.iter().find(|(s, _)| values.get(*s).is_some_and(Value::is_null)) {
-                let reason = format!("{}: found nothing, expected a number: give those of a sequence in the file", slot_name(model, root, *slot));
+            if let Some((slot, _)) = numbered
+                .iter()
+                .find(|(s, _)| values.get(*s).is_some_and(Value::is_null))
+            {
+                let reason = format!(
+                    "{}: found nothing, expected a number: give those of a sequence in the file",
+                    slot_name(model, root, *slot)
+                );
                 self.rejects.add(reject(reason))?;
                 continue;
             }
@@ -299,14 +375,24 @@ impl Load<'_> {
                 Err(reason) => self.rejects.add(reject(reason))?,
             }
         }
-        (self.progress)(Progress::Reading { file: name, rows: self.read });
+        (self.progress)(Progress::Reading {
+            file: name,
+            rows: self.read,
+        });
         Ok(())
     }
 
     fn reject_at(&mut self, origin: Origin, reason: String) -> Result<(), Error> {
-        let Origin::File(file, line) = origin else { return Ok(()) };
+        let Origin::File(file, line) = origin else {
+            return Ok(());
+        };
         let file = self.files.get(file as usize).cloned().unwrap_or_default();
-        self.rejects.add(Reject { file, line, reason, text: String::new() })
+        self.rejects.add(Reject {
+            file,
+            line,
+            reason,
+            text: String::new(),
+        })
     }
 
     fn origin_text(&self, origin: Origin) -> String {
@@ -327,8 +413,12 @@ impl Load<'_> {
         let structure = self.keys.structure(root);
         let mut next = || -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
             loop {
-                let pair = sorted.next()?.map(|(key, value)| (key.to_vec(), value.to_vec()));
-                let Some((key, value)) = pair else { return Ok(ahead.take()) };
+                let pair = sorted
+                    .next()?
+                    .map(|(key, value)| (key.to_vec(), value.to_vec()));
+                let Some((key, value)) = pair else {
+                    return Ok(ahead.take());
+                };
                 match &mut ahead {
                     Some((known, first)) if *known == key => {
                         let (origin, row) = decode(&value)?;
@@ -337,8 +427,11 @@ impl Load<'_> {
                             *first = value;
                             continue;
                         }
-                        let instance =
-                            instance_text(&self.schema.model, root, &key_of_row(&self.schema.model, root, &row));
+                        let instance = instance_text(
+                            &self.schema.model,
+                            root,
+                            &key_of_row(&self.schema.model, root, &row),
+                        );
                         let reason = format!("{instance} is {}", self.origin_text(other));
                         self.reject_at(origin, reason)?;
                     }
@@ -389,7 +482,12 @@ impl Load<'_> {
                         // Only where the database was damaged before, or a row was replaced by one
                         // of another type.
                         let instance = instance_text(model, root, &key_of_row(model, root, &row));
-                        let reject = Reject { file: "the database".into(), line: 0, reason: format!("{instance}: {reason}"), text: String::new() };
+                        let reject = Reject {
+                            file: "the database".into(),
+                            line: 0,
+                            reason: format!("{instance}: {reason}"),
+                            text: String::new(),
+                        };
                         self.rejects.add(reject)?;
                     } else {
                         self.reject_at(origin, reason)?;
@@ -441,7 +539,11 @@ impl Load<'_> {
                 match &first {
                     Some((known, other)) if known == value => {
                         any = true;
-                        let reason = format!("{} is declared unique, and its value is {}", unique_name(model, value), self.origin_text(*other));
+                        let reason = format!(
+                            "{} is declared unique, and its value is {}",
+                            unique_name(model, value),
+                            self.origin_text(*other)
+                        );
                         self.reject_at(origin, reason)?;
                         out.push(place.to_vec());
                     }
@@ -463,7 +565,10 @@ impl Load<'_> {
         for name in [META_MODEL, META_DESIGN] {
             meta.push((name, old.meta(name)?.unwrap_or_default()));
         }
-        let meta: Vec<(&str, &[u8])> = meta.iter().map(|(name, value)| (*name, value.as_slice())).collect();
+        let meta: Vec<(&str, &[u8])> = meta
+            .iter()
+            .map(|(name, value)| (*name, value.as_slice()))
+            .collect();
         let snapshot = facts.snapshot()?;
         let share = self.options.memory / 2;
         let mut referrers = ReferrerSorter::new(schema, &self.folder, share);
@@ -482,10 +587,15 @@ impl Load<'_> {
         let building = Building::replace(old, &schema.structure_names(), &meta)?;
         let of = schema.design.structures.len();
         for (id, structure) in schema.design.structures.iter().enumerate() {
-            (self.progress)(Progress::Writing { structure: structure.name.clone(), number: id + 1, of });
+            (self.progress)(Progress::Writing {
+                structure: structure.name.clone(),
+                number: id + 1,
+                of,
+            });
             let root = schema.model.entity(structure.anchor).root;
             let known = LoadFacts::new(schema, &self.keys, &snapshot, Some(&referrers));
-            let mut collector = Collector::new(schema, id as StructureId, &self.folder, self.options.memory)?;
+            let mut collector =
+                Collector::new(schema, id as StructureId, &self.folder, self.options.memory)?;
             let mut rows = known.all(root)?;
             while let Some((_, bytes)) = rows.next()? {
                 let row = decode(bytes)?.1;
@@ -499,7 +609,8 @@ impl Load<'_> {
         let mut failed = None;
         let mut rows = std::iter::from_fn(|| match largest.next() {
             Ok(pair) => pair.and_then(|(key, last)| {
-                sequence_layout(schema).map(|layout| Ok((key, layout.encode_row(&[Value::Int(last)]))))
+                sequence_layout(schema)
+                    .map(|layout| Ok((key, layout.encode_row(&[Value::Int(last)]))))
             }),
             Err(error) => {
                 failed = Some(error);
@@ -529,7 +640,9 @@ fn fill(building: &Building, id: StructureId, mut expected: Expected<'_>) -> Res
 
 /// Counters of the old database go on where they were.
 fn add_counters(schema: &Schema, old: &Lmdb, numbers: &mut Numbers) -> Result<(), Error> {
-    let Some(layout) = sequence_layout(schema) else { return Ok(()) };
+    let Some(layout) = sequence_layout(schema) else {
+        return Ok(());
+    };
     let snapshot = old.snapshot()?;
     let mut rows = StoredRows::new(&snapshot.reader(), schema.sequences())?;
     while let Some((key, row)) = rows.next()? {
@@ -545,7 +658,9 @@ fn take_out(facts: &Lmdb, structure: StructureId, places: &[Vec<u8>]) -> Result<
         let batch = batch.to_vec();
         let job = move |_: &lmdb::LmdbReader<'_>| -> Result<_, StoreError> {
             let mut writes = WriteSet::new();
-            batch.iter().for_each(|place| writes.delete(Phase::Homes, structure, place.clone()));
+            batch
+                .iter()
+                .for_each(|place| writes.delete(Phase::Homes, structure, place.clone()));
             Ok((writes, ()))
         };
         facts.change(job).map_err(|error| match error {
@@ -559,7 +674,10 @@ fn origin_of(bytes: &[u8]) -> Origin {
     match bytes {
         [a, b, c, d, line @ ..] => match u32::from_be_bytes([*a, *b, *c, *d]) {
             0 => Origin::Database,
-            file => Origin::File(file - 1, line.first_chunk().map_or(0, |b| u64::from_be_bytes(*b))),
+            file => Origin::File(
+                file - 1,
+                line.first_chunk().map_or(0, |b| u64::from_be_bytes(*b)),
+            ),
         },
         _ => Origin::Database,
     }
@@ -568,8 +686,14 @@ fn origin_of(bytes: &[u8]) -> Origin {
 fn unique_name(model: &querent_compiler::model::Model, key: &[u8]) -> String {
     use querent_compiler::model::{AttributeId, ReferenceId};
     match key {
-        [0, a, b, c, d, ..] => model.attribute(AttributeId(u32::from_be_bytes([*a, *b, *c, *d]))).name.clone(),
-        [_, a, b, c, d, ..] => model.reference(ReferenceId(u32::from_be_bytes([*a, *b, *c, *d]))).name.clone(),
+        [0, a, b, c, d, ..] => model
+            .attribute(AttributeId(u32::from_be_bytes([*a, *b, *c, *d])))
+            .name
+            .clone(),
+        [_, a, b, c, d, ..] => model
+            .reference(ReferenceId(u32::from_be_bytes([*a, *b, *c, *d])))
+            .name
+            .clone(),
         _ => String::new(),
     }
 }
@@ -580,20 +704,27 @@ fn dangling(facts: &LoadFacts<'_>, root: EntityId, row: &[Value]) -> Result<Opti
     for (slot, (field, value)) in model.root(root).fields.iter().zip(row).enumerate() {
         let mut targets = Vec::new();
         match field {
-            Field::Reference(r) => references(&Type::Key(model.reference(*r).target), value, &mut targets),
+            Field::Reference(r) => {
+                references(&Type::Key(model.reference(*r).target), value, &mut targets)
+            }
             Field::Attribute(a) => references(&model.attribute(*a).ty, value, &mut targets),
             Field::Type => {}
         }
         for (target, key) in targets {
             let of = model.entity(target).root;
             let found = facts.row(of, &key)?;
-            let leads = found.is_some_and(|row| concrete(model, of, &row).is_some_and(|c| is_a(model, c, target)));
+            let leads = found.is_some_and(|row| {
+                concrete(model, of, &row).is_some_and(|c| is_a(model, c, target))
+            });
             if !leads {
                 let mut name = instance_text(model, of, &key);
                 if target != of {
                     name = format!("{name} as {}", model.entity(target).name);
                 }
-                return Ok(Some(format!("{}: found {name}, which does not exist", slot_name(model, root, slot))));
+                return Ok(Some(format!(
+                    "{}: found {name}, which does not exist",
+                    slot_name(model, root, slot)
+                )));
             }
         }
     }

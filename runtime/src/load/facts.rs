@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::recompute::ReferrerIndex;
 use crate::row::{RowError, decode_values, encode_values};
 use crate::schema::Schema;
-use crate::store::lmdb::{LmdbSnapshot, LmdbReader};
+use crate::store::lmdb::{LmdbReader, LmdbSnapshot};
 use crate::store::{Batch, Fill, Keys, MAX_KEY, Read, Reader, Source, StoreError};
 use crate::verify::StoredRows;
 use querent_compiler::design::StructureId;
@@ -37,13 +37,23 @@ pub(super) fn encode(origin: Origin, row: &[Value]) -> Vec<u8> {
         Origin::File(file, line) => (i64::from(file), line as i64),
     };
     let mut out = Vec::new();
-    encode_values(&[Value::Int(file), Value::Int(line), Value::Record(row.to_vec())], &mut out);
+    encode_values(
+        &[
+            Value::Int(file),
+            Value::Int(line),
+            Value::Record(row.to_vec()),
+        ],
+        &mut out,
+    );
     out
 }
 
 /// The reverse of [`encode`].
 pub(super) fn decode(bytes: &[u8]) -> Result<(Origin, Vec<Value>), FactError> {
-    let damaged = |source| FactError::Row { structure: "the loaded facts".into(), source };
+    let damaged = |source| FactError::Row {
+        structure: "the loaded facts".into(),
+        source,
+    };
     let mut values = decode_values(bytes).map_err(damaged)?.into_iter();
     match (values.next(), values.next(), values.next()) {
         (Some(Value::Int(-1)), _, Some(Value::Record(row))) => Ok((Origin::Database, row)),
@@ -64,14 +74,22 @@ impl KeyLayouts {
         use querent_compiler::model::Direction;
         let roots = model.roots().enumerate();
         let layouts = roots.map(|(id, root)| {
-            let parts = model.key_leaves(root).into_iter().map(|leaf| crate::layout::KeyPart {
-                ty: model.attribute(leaf.attribute).ty.clone(),
-                optional: false,
-                direction: Direction::Asc,
-            });
-            (root, (id as StructureId, Layout::new(parts.collect(), vec![])))
+            let parts = model
+                .key_leaves(root)
+                .into_iter()
+                .map(|leaf| crate::layout::KeyPart {
+                    ty: model.attribute(leaf.attribute).ty.clone(),
+                    optional: false,
+                    direction: Direction::Asc,
+                });
+            (
+                root,
+                (id as StructureId, Layout::new(parts.collect(), vec![])),
+            )
         });
-        KeyLayouts { layouts: layouts.collect() }
+        KeyLayouts {
+            layouts: layouts.collect(),
+        }
     }
 
     /// Where fact rows of a root are kept.
@@ -80,10 +98,17 @@ impl KeyLayouts {
     }
 
     pub(super) fn encode(&self, root: EntityId, key: &[Value]) -> Result<Vec<u8>, String> {
-        let Some((_, layout)) = self.layouts.get(&root) else { return Ok(vec![]) };
-        let bytes = layout.encode_key(key).map_err(|e: KeyError| e.to_string())?;
+        let Some((_, layout)) = self.layouts.get(&root) else {
+            return Ok(vec![]);
+        };
+        let bytes = layout
+            .encode_key(key)
+            .map_err(|e: KeyError| e.to_string())?;
         if bytes.len() > MAX_KEY {
-            return Err(format!("found a key of {} bytes, expected at most {MAX_KEY}", bytes.len()));
+            return Err(format!(
+                "found a key of {} bytes, expected at most {MAX_KEY}",
+                bytes.len()
+            ));
         }
         Ok(bytes)
     }
@@ -105,7 +130,13 @@ impl<'a> LoadFacts<'a> {
         snapshot: &'a LmdbSnapshot,
         referrers: Option<&'a ReferrerIndex>,
     ) -> Self {
-        LoadFacts { schema, keys, snapshot, referrers, known: RefCell::default() }
+        LoadFacts {
+            schema,
+            keys,
+            snapshot,
+            referrers,
+            known: RefCell::default(),
+        }
     }
 
     /// All fact rows of a root, by key.
@@ -123,17 +154,33 @@ impl<'a> LoadFacts<'a> {
     }
 
     /// The fact row of an instance.
-    pub(super) fn row(&self, root: EntityId, key: &[Value]) -> Result<Option<Rc<Vec<Value>>>, FactError> {
+    pub(super) fn row(
+        &self,
+        root: EntityId,
+        key: &[Value],
+    ) -> Result<Option<Rc<Vec<Value>>>, FactError> {
         let at = (root, key.to_vec());
         if let Some(row) = self.known.borrow().get(&at) {
             return Ok(row.clone());
         }
         // A key that cannot be encoded is that of no instance.
-        let Ok(place) = self.keys.encode(root, key) else { return Ok(None) };
-        let read =
-            Read { structure: self.keys.structure(root), keys: Keys::Point(place), reverse: false, limit: Some(1) };
+        let Ok(place) = self.keys.encode(root, key) else {
+            return Ok(None);
+        };
+        let read = Read {
+            structure: self.keys.structure(root),
+            keys: Keys::Point(place),
+            reverse: false,
+            limit: Some(1),
+        };
         let mut batch = Batch::default();
-        let found = match self.snapshot.reader().open(&read).map_err(StoreError::from)?.fill(1, &mut batch)? {
+        let found = match self
+            .snapshot
+            .reader()
+            .open(&read)
+            .map_err(StoreError::from)?
+            .fill(1, &mut batch)?
+        {
             Fill::Rows => batch.rows.pop(),
             Fill::End | Fill::Wait => None,
         };
@@ -158,10 +205,14 @@ impl Facts for LoadFacts<'_> {
     }
 
     fn value(&self, entity: EntityId, key: &[Value], slot: usize) -> Result<Value, FactError> {
-        Ok(self.row(entity, key)?.and_then(|row| row.get(slot).cloned()).unwrap_or_default())
+        Ok(self
+            .row(entity, key)?
+            .and_then(|row| row.get(slot).cloned())
+            .unwrap_or_default())
     }
 
     fn referrers(&self, reference: ReferenceId, target: &[Value]) -> Result<Vec<Key>, FactError> {
-        self.referrers.map_or(Ok(vec![]), |index| index.of(reference, target))
+        self.referrers
+            .map_or(Ok(vec![]), |index| index.of(reference, target))
     }
 }

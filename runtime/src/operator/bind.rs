@@ -154,7 +154,11 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                     Sub::Scalar(plan) => (Shape::Scalar, plan),
                 };
                 let outer = scope.get(..plan.outer as usize).ok_or_else(|| {
-                    AskError::Plan(format!("a subplan of {} frames where there are {}", plan.outer, scope.len()))
+                    AskError::Plan(format!(
+                        "a subplan of {} frames where there are {}",
+                        plan.outer,
+                        scope.len()
+                    ))
                 })?;
                 let built = self.plan(plan, outer)?;
                 Node::Sub(subs.add(shape, outer.len(), built))

@@ -44,12 +44,7 @@ impl<'a, R: Reader> Subs<'a, R> {
     }
 
     /// Adds a subplan and returns its slot.
-    pub(super) fn add(
-        &mut self,
-        shape: Shape,
-        outer: usize,
-        built: Built<'a, R>,
-    ) -> usize {
+    pub(super) fn add(&mut self, shape: Shape, outer: usize, built: Built<'a, R>) -> usize {
         self.slots.push(Slot {
             shape,
             outer,

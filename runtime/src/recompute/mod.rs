@@ -32,24 +32,55 @@ pub(crate) struct Collector<'s> {
 
 impl<'s> Collector<'s> {
     /// For one structure; what does not fit into the memory goes to files in the folder.
-    pub(crate) fn new(schema: &'s Schema, id: StructureId, folder: &Path, memory: usize) -> Result<Self, Error> {
+    pub(crate) fn new(
+        schema: &'s Schema,
+        id: StructureId,
+        folder: &Path,
+        memory: usize,
+    ) -> Result<Self, Error> {
         let structures = schema.design.structures.len();
-        let found = schema.design.structures.get(usize::from(id)).zip(schema.layouts.get(usize::from(id)));
-        let (structure, layout) = found.ok_or(StoreError::NoStructure { structure: id, structures })?;
+        let found = schema
+            .design
+            .structures
+            .get(usize::from(id))
+            .zip(schema.layouts.get(usize::from(id)));
+        let (structure, layout) = found.ok_or(StoreError::NoStructure {
+            structure: id,
+            structures,
+        })?;
         let sorter = Sorter::new(folder, memory);
-        Ok(Collector { model: &schema.model, id, structure, layout, sorter, bytes: Vec::new() })
+        Ok(Collector {
+            model: &schema.model,
+            id,
+            structure,
+            layout,
+            sorter,
+            bytes: Vec::new(),
+        })
     }
 
     /// Adds what one anchor contributes: all of it, or nothing and the reason.
-    pub(crate) fn add<F: Facts<Error = FactError>>(&mut self, facts: &F, anchor: &[Value]) -> Result<(), Error> {
+    pub(crate) fn add<F: Facts<Error = FactError>>(
+        &mut self,
+        facts: &F,
+        anchor: &[Value],
+    ) -> Result<(), Error> {
         let found = contribution(self.model, self.structure, facts, anchor)?;
         for (key, columns) in found.bindings {
             let key = self
                 .layout
                 .encode_key(&key)
-                .map_err(|source| FactError::Key { structure: self.structure.name.clone(), source })?;
+                .map_err(|source| FactError::Key {
+                    structure: self.structure.name.clone(),
+                    source,
+                })?;
             if key.len() > MAX_KEY {
-                return Err(StoreError::KeyLength { structure: self.id, length: key.len(), max: MAX_KEY }.into());
+                return Err(StoreError::KeyLength {
+                    structure: self.id,
+                    length: key.len(),
+                    max: MAX_KEY,
+                }
+                .into());
             }
             match self.structure.kind {
                 Kind::Lists => self.sorter.push(&key, &self.layout.encode_row(&columns))?,
@@ -66,7 +97,12 @@ impl<'s> Collector<'s> {
     /// The rows, by key.
     pub(crate) fn finish(self) -> Result<Expected<'s>, Error> {
         let sorted = self.sorter.finish()?;
-        Ok(Expected { structure: self.structure, layout: self.layout, sorted, ahead: None })
+        Ok(Expected {
+            structure: self.structure,
+            layout: self.layout,
+            sorted,
+            ahead: None,
+        })
     }
 }
 
@@ -85,7 +121,9 @@ pub(crate) struct Expected<'s> {
 impl Expected<'_> {
     /// The next row.
     pub(crate) fn next(&mut self) -> Result<Option<Pair>, Error> {
-        let Some((key, first)) = self.pull()? else { return Ok(None) };
+        let Some((key, first)) = self.pull()? else {
+            return Ok(None);
+        };
         let row = match self.structure.kind {
             Kind::Lists => {
                 let mut row = first;
@@ -107,14 +145,20 @@ impl Expected<'_> {
     }
 
     fn binding(&self, bytes: &[u8]) -> Result<Vec<Value>, Error> {
-        Ok(decode_values(bytes).map_err(|source| FactError::Row { structure: self.structure.name.clone(), source })?)
+        Ok(decode_values(bytes).map_err(|source| FactError::Row {
+            structure: self.structure.name.clone(),
+            source,
+        })?)
     }
 
     fn pull(&mut self) -> Result<Option<Pair>, Error> {
         if let Some(pair) = self.ahead.take() {
             return Ok(Some(pair));
         }
-        Ok(self.sorted.next()?.map(|(key, value)| (key.to_vec(), value.to_vec())))
+        Ok(self
+            .sorted
+            .next()?
+            .map(|(key, value)| (key.to_vec(), value.to_vec())))
     }
 
     fn pull_same(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -141,11 +185,17 @@ enum Column {
 
 impl Group {
     fn new(structure: &Structure) -> Group {
-        let columns = structure.columns.iter().map(|column| match group_aggregate(column) {
-            Some((a, _)) => Column::Total(Accumulator::new(a.function, a.distinct)),
-            None => Column::Copied(Value::Null),
-        });
-        Group { columns: columns.collect(), count: 0 }
+        let columns = structure
+            .columns
+            .iter()
+            .map(|column| match group_aggregate(column) {
+                Some((a, _)) => Column::Total(Accumulator::new(a.function, a.distinct)),
+                None => Column::Copied(Value::Null),
+            });
+        Group {
+            columns: columns.collect(),
+            count: 0,
+        }
     }
 
     fn add(&mut self, binding: &[Value]) {

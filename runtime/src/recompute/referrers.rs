@@ -42,13 +42,25 @@ pub(crate) struct ReferrerSorter {
 
 impl ReferrerSorter {
     pub(crate) fn new(schema: &Schema, folder: &Path, memory: usize) -> Self {
-        ReferrerSorter { wanted: walked_back(schema), sorter: Sorter::new(folder, memory), entries: 0 }
+        ReferrerSorter {
+            wanted: walked_back(schema),
+            sorter: Sorter::new(folder, memory),
+            entries: 0,
+        }
     }
 
     /// Adds the references of one fact row.
-    pub(crate) fn add(&mut self, schema: &Schema, root: EntityId, key: &[Value], row: &[Value]) -> Result<(), SortError> {
+    pub(crate) fn add(
+        &mut self,
+        schema: &Schema,
+        root: EntityId,
+        key: &[Value],
+        row: &[Value],
+    ) -> Result<(), SortError> {
         for (field, value) in schema.model.root(root).fields.iter().zip(row) {
-            let (Field::Reference(reference), Value::Key(target)) = (field, value) else { continue };
+            let (Field::Reference(reference), Value::Key(target)) = (field, value) else {
+                continue;
+            };
             if !self.wanted.contains(reference) {
                 continue;
             }
@@ -56,7 +68,10 @@ impl ReferrerSorter {
             place.extend(self.entries.to_be_bytes());
             self.entries += 1;
             let mut entry = Vec::new();
-            encode_values(&[Value::Key(target.clone()), Value::Key(key.to_vec())], &mut entry);
+            encode_values(
+                &[Value::Key(target.clone()), Value::Key(key.to_vec())],
+                &mut entry,
+            );
             self.sorter.push(&place, &entry)?;
         }
         Ok(())
@@ -64,8 +79,16 @@ impl ReferrerSorter {
 
     /// Writes the index into a folder of its own within the folder given.
     pub(crate) fn finish(self, folder: &Path) -> Result<ReferrerIndex, Error> {
-        let options = lmdb::Options { sync: false, ..lmdb::Options::default() };
-        let store = Lmdb::create(folder.join("referrers"), &["referrers".into()], &[], options)?;
+        let options = lmdb::Options {
+            sync: false,
+            ..lmdb::Options::default()
+        };
+        let store = Lmdb::create(
+            folder.join("referrers"),
+            &["referrers".into()],
+            &[],
+            options,
+        )?;
         let mut sorted = self.sorter.finish()?;
         let mut failed = None;
         let mut rows = std::iter::from_fn(|| match sorted.next() {
@@ -80,7 +103,10 @@ impl ReferrerSorter {
             return Err(error.into());
         }
         let snapshot = store.snapshot()?;
-        Ok(ReferrerIndex { snapshot, _store: store })
+        Ok(ReferrerIndex {
+            snapshot,
+            _store: store,
+        })
     }
 }
 
@@ -93,19 +119,32 @@ pub(crate) struct ReferrerIndex {
 
 impl ReferrerIndex {
     /// The keys of those that refer to the target, sorted.
-    pub(crate) fn of(&self, reference: ReferenceId, target: &[Value]) -> Result<Vec<Key>, FactError> {
-        let damaged = |source| FactError::Row { structure: "the referrers".into(), source };
+    pub(crate) fn of(
+        &self,
+        reference: ReferenceId,
+        target: &[Value],
+    ) -> Result<Vec<Key>, FactError> {
+        let damaged = |source| FactError::Row {
+            structure: "the referrers".into(),
+            source,
+        };
         let lower = prefix(reference, target).to_vec();
         let upper = crate::key::successor(&lower);
         let reader: LmdbReader<'_> = self.snapshot.reader();
-        let read = Read { structure: 0, keys: Keys::Range { lower, upper }, reverse: false, limit: None };
+        let read = Read {
+            structure: 0,
+            keys: Keys::Range { lower, upper },
+            reverse: false,
+            limit: None,
+        };
         let mut source = reader.open(&read).map_err(StoreError::from)?;
         let mut batch = Batch::default();
         let mut found = Vec::new();
         while source.fill(256, &mut batch)? == Fill::Rows {
             for (_, row) in batch.rows.drain(..) {
                 let mut pair = decode_values(row).map_err(damaged)?.into_iter();
-                if let (Some(Value::Key(of)), Some(Value::Key(referrer))) = (pair.next(), pair.next())
+                if let (Some(Value::Key(of)), Some(Value::Key(referrer))) =
+                    (pair.next(), pair.next())
                     && of == target
                 {
                     found.push(referrer);
@@ -122,7 +161,13 @@ fn prefix(reference: ReferenceId, target: &[Value]) -> [u8; 12] {
     let mut hasher = DefaultHasher::new();
     target.hash(&mut hasher);
     let mut out = [0; 12];
-    for (to, from) in out.iter_mut().zip(reference.0.to_be_bytes().into_iter().chain(hasher.finish().to_be_bytes())) {
+    for (to, from) in out.iter_mut().zip(
+        reference
+            .0
+            .to_be_bytes()
+            .into_iter()
+            .chain(hasher.finish().to_be_bytes()),
+    ) {
         *to = from;
     }
     out

@@ -40,7 +40,10 @@ impl<R> Audited<'_, R> {
     fn refuse_damage(&self, entity: EntityId, key: &[Value]) -> Result<(), FactError> {
         if self.damage.has(entity, key) {
             let source = RowError::Value("the home row of an instance that it needs is damaged");
-            return Err(FactError::Row { structure: "a home".into(), source });
+            return Err(FactError::Row {
+                structure: "a home".into(),
+                source,
+            });
         }
         Ok(())
     }

@@ -96,7 +96,11 @@ impl fmt::Display for Finding {
         }
         for (i, d) in self.columns.iter().enumerate() {
             let sign = if i == 0 { ": " } else { "; " };
-            write!(f, "{sign}{}: found {}, expected {}", d.column, d.found, d.expected)?;
+            write!(
+                f,
+                "{sign}{}: found {}, expected {}",
+                d.column, d.found, d.expected
+            )?;
         }
         if let Some(note) = &self.note {
             write!(f, ": {note}")?;
@@ -121,7 +125,10 @@ pub(super) struct Namer<'s> {
 
 impl<'s> Namer<'s> {
     pub(super) fn new(schema: &'s Schema, id: StructureId) -> Option<Namer<'s>> {
-        let (model, structure) = (&schema.model, schema.design.structures.get(usize::from(id))?);
+        let (model, structure) = (
+            &schema.model,
+            schema.design.structures.get(usize::from(id))?,
+        );
         let layout = schema.layouts.get(usize::from(id))?;
         let printer = Printer::of_structure(model, structure);
         let paths = querent_compiler::design::key_paths(model, structure.anchor);
@@ -130,7 +137,11 @@ impl<'s> Namer<'s> {
             model,
             structure,
             layout,
-            anchor: if structure.kind == Kind::Lists { positions.collect() } else { None },
+            anchor: if structure.kind == Kind::Lists {
+                positions.collect()
+            } else {
+                None
+            },
             parts: structure.key().map(|e| printer.expr(e)).collect(),
             columns: structure.columns.iter().map(|e| printer.expr(e)).collect(),
         })
@@ -138,7 +149,11 @@ impl<'s> Namer<'s> {
 
     /// The anchor's key in a row's key.
     pub(super) fn anchor(&self, parts: &[Value]) -> Option<Vec<Value>> {
-        self.anchor.as_ref()?.iter().map(|&p| parts.get(p).cloned()).collect()
+        self.anchor
+            .as_ref()?
+            .iter()
+            .map(|&p| parts.get(p).cloned())
+            .collect()
     }
 
     /// A finding about a row.
@@ -161,8 +176,9 @@ impl<'s> Namer<'s> {
 
     fn row_text(&self, parts: &[Value]) -> String {
         let named = self.parts.iter().zip(parts).zip(&self.layout.key);
-        let parts: Vec<String> =
-            named.map(|((name, value), part)| format!("{name} {}", text(self.model, &part.ty, value))).collect();
+        let parts: Vec<String> = named
+            .map(|((name, value), part)| format!("{name} {}", text(self.model, &part.ty, value)))
+            .collect();
         parts.join(", ")
     }
 
@@ -172,7 +188,11 @@ impl<'s> Namer<'s> {
         (0..width)
             .filter(|&i| found.get(i) != expected.get(i))
             .map(|i| Difference {
-                column: self.columns.get(i).cloned().unwrap_or_else(|| "the count of its bindings".into()),
+                column: self
+                    .columns
+                    .get(i)
+                    .cloned()
+                    .unwrap_or_else(|| "the count of its bindings".into()),
                 found: self.column_text(i, found.get(i)),
                 expected: self.column_text(i, expected.get(i)),
             })
@@ -180,7 +200,9 @@ impl<'s> Namer<'s> {
     }
 
     fn column_text(&self, i: usize, value: Option<&Value>) -> String {
-        let (Some(value), Some(column)) = (value, self.layout.columns.get(i)) else { return "nothing".into() };
+        let (Some(value), Some(column)) = (value, self.layout.columns.get(i)) else {
+            return "nothing".into();
+        };
         let aggregate = self.structure.columns.get(i).and_then(group_aggregate);
         if let Some((a, _)) = aggregate
             && let Some(total) = Accumulator::from_stored(a.function, value)
@@ -203,8 +225,11 @@ pub(crate) fn text(model: &Model, ty: &Type, value: &Value) -> String {
 /// Entity and key of an instance.
 pub(crate) fn instance_text(model: &Model, root: EntityId, key: &[Value]) -> String {
     let leaves = model.key_leaves(root);
-    let parts: Vec<String> =
-        leaves.iter().zip(key).map(|(leaf, value)| text(model, &model.attribute(leaf.attribute).ty, value)).collect();
+    let parts: Vec<String> = leaves
+        .iter()
+        .zip(key)
+        .map(|(leaf, value)| text(model, &model.attribute(leaf.attribute).ty, value))
+        .collect();
     format!("{} {}", model.entity(root).name, parts.join(", "))
 }
 

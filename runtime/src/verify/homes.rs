@@ -32,9 +32,18 @@ pub(super) fn examine<R: Reader>(
     let mut unique = Sorter::new(folder, memory);
     let mut numbers = Numbers::new(folder, memory);
     for root in schema.model.roots() {
-        let homes = schema.access.homes.get(&root).map(Vec::as_slice).unwrap_or_default();
-        let Some((&home, _)) = homes.split_first() else { continue };
-        let Some(namer) = Namer::new(schema, home) else { continue };
+        let homes = schema
+            .access
+            .homes
+            .get(&root)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let Some((&home, _)) = homes.split_first() else {
+            continue;
+        };
+        let Some(namer) = Namer::new(schema, home) else {
+            continue;
+        };
         let mut rows = StoredRows::new(reader, home)?;
         let mut facts = StoreFacts::new(schema, reader);
         let mut count = 0_usize;
@@ -43,7 +52,12 @@ pub(super) fn examine<R: Reader>(
             if count.is_multiple_of(ANCHORS_PER_MEMORY) {
                 facts = StoreFacts::new(schema, reader);
             }
-            let mut tell = |finding: Finding| each(Found { finding, mend: None });
+            let mut tell = |finding: Finding| {
+                each(Found {
+                    finding,
+                    mend: None,
+                })
+            };
             let instance = match anchor_of(schema, root, home, &namer, &key, &row) {
                 Ok(instance) => instance,
                 Err((instance, why)) => {
@@ -98,10 +112,17 @@ fn anchor_of(
     key: &[u8],
     row: &[u8],
 ) -> Result<Key, (Option<Key>, String)> {
-    let found = schema.layouts.get(usize::from(home)).zip(schema.design.structures.get(usize::from(home)));
-    let Some((layout, structure)) = found else { return Err((None, "no such structure".into())) };
+    let found = schema
+        .layouts
+        .get(usize::from(home))
+        .zip(schema.design.structures.get(usize::from(home)));
+    let Some((layout, structure)) = found else {
+        return Err((None, "no such structure".into()));
+    };
     let parts = layout.decode_key(key).map_err(|e| (None, e.to_string()))?;
-    let instance = namer.anchor(&parts).ok_or_else(|| (None, "its key does not name an instance".into()))?;
+    let instance = namer
+        .anchor(&parts)
+        .ok_or_else(|| (None, "its key does not name an instance".into()))?;
     if instance.iter().any(Value::is_null) {
         return Err((None, "a part of its key is null".into()));
     }
@@ -109,7 +130,9 @@ fn anchor_of(
     if place.as_deref() != Ok(key) {
         return Err((None, "it is not where its key belongs".into()));
     }
-    layout.decode_row(row).map_err(|e| (Some(instance.clone()), e.to_string()))?;
+    layout
+        .decode_row(row)
+        .map_err(|e| (Some(instance.clone()), e.to_string()))?;
     debug_assert_eq!(key_paths(&schema.model, root).len(), instance.len());
     Ok(instance)
 }
@@ -134,27 +157,55 @@ fn whole_row<R: Reader>(
         other => Lost::Failed(other),
     };
     for &other in homes.iter().skip(1) {
-        let holds = schema.access.slots.iter().any(|((e, _), path)| *e == root && path.structure == other);
-        let Some(structure) = schema.design.structures.get(usize::from(other)).filter(|_| holds) else { continue };
+        let holds = schema
+            .access
+            .slots
+            .iter()
+            .any(|((e, _), path)| *e == root && path.structure == other);
+        let Some(structure) = schema
+            .design
+            .structures
+            .get(usize::from(other))
+            .filter(|_| holds)
+        else {
+            continue;
+        };
         let key = home_key(&schema.model, structure, root, instance);
         if facts.stored(other, &key).map_err(lost)?.is_none() {
             return Err(Lost::At(Some(other)));
         }
     }
-    facts.row(root, instance).map_err(lost)?.ok_or(Lost::At(None))
+    facts
+        .row(root, instance)
+        .map_err(lost)?
+        .ok_or(Lost::At(None))
 }
 
 fn lost(schema: &Schema, structure: StructureId, root: EntityId, instance: &[Value]) -> Finding {
     let model = &schema.model;
-    let slots = schema.access.slots.iter().filter(|((e, _), path)| *e == root && path.structure == structure);
-    let names: Vec<String> = slots.map(|((_, slot), _)| slot_name(model, root, *slot)).collect();
+    let slots = schema
+        .access
+        .slots
+        .iter()
+        .filter(|((e, _), path)| *e == root && path.structure == structure);
+    let names: Vec<String> = slots
+        .map(|((_, slot), _)| slot_name(model, root, *slot))
+        .collect();
     Finding {
         kind: FindingKind::Missing,
-        structure: schema.design.structures.get(usize::from(structure)).map(|s| s.name.clone()).unwrap_or_default(),
+        structure: schema
+            .design
+            .structures
+            .get(usize::from(structure))
+            .map(|s| s.name.clone())
+            .unwrap_or_default(),
         instance: Some(instance_text(model, root, instance)),
         row: String::new(),
         columns: vec![],
-        note: Some(format!("the structure is the home of {}, which are lost", names.join(", "))),
+        note: Some(format!(
+            "the structure is the home of {}, which are lost",
+            names.join(", ")
+        )),
         advice: Some("put the instance again".into()),
     }
 }
@@ -171,7 +222,11 @@ fn problems<R: Reader>(
 ) -> Result<Vec<Problem>, Error> {
     let mut found = Vec::new();
     let Some(concrete) = concrete(model, root, row) else {
-        return Ok(vec![(FindingKind::Invalid, "its type is none of the model's".into(), "put the instance again")]);
+        return Ok(vec![(
+            FindingKind::Invalid,
+            "its type is none of the model's".into(),
+            "put the instance again",
+        )]);
     };
     for (slot, (field, value)) in model.root(root).fields.iter().zip(row).enumerate() {
         let (declared, optional) = match field {
@@ -184,18 +239,27 @@ fn problems<R: Reader>(
         if value.is_null() {
             if has && !optional && !of_absent_reference(model, root, row, slot) {
                 let note = format!("{}: found null, expected a value", name());
-                found.push((FindingKind::Invalid, note, "put the instance again with a value"));
+                found.push((
+                    FindingKind::Invalid,
+                    note,
+                    "put the instance again with a value",
+                ));
             }
             continue;
         }
         if !has {
             let kind = &model.entity(concrete).name;
-            let note = format!("{}: found a value, expected null, which {kind} has there", name());
+            let note = format!(
+                "{}: found a value, expected null, which {kind} has there",
+                name()
+            );
             found.push((FindingKind::Invalid, note, "put the instance again"));
         }
         let mut targets = Vec::new();
         match field {
-            Field::Reference(r) => references(&Type::Key(model.reference(*r).target), value, &mut targets),
+            Field::Reference(r) => {
+                references(&Type::Key(model.reference(*r).target), value, &mut targets)
+            }
             Field::Attribute(a) => references(&model.attribute(*a).ty, value, &mut targets),
             Field::Type => {}
         }
@@ -230,7 +294,10 @@ fn leads_somewhere<R: Reader>(
         Err(error) => return Err(error.into()),
     };
     match row {
-        Ok(row) => Ok(concrete(model, root, &row.unwrap_or_default()).is_some_and(|c| is_a(model, c, target))),
+        Ok(row) => {
+            Ok(concrete(model, root, &row.unwrap_or_default())
+                .is_some_and(|c| is_a(model, c, target)))
+        }
         Err(FactError::Row { .. }) => Ok(true),
         Err(error) => Err(error.into()),
     }
@@ -238,7 +305,9 @@ fn leads_somewhere<R: Reader>(
 
 /// The concrete type of a fact row; none where its tag is none of the model's.
 pub(crate) fn concrete(model: &Model, root: EntityId, row: &[Value]) -> Option<EntityId> {
-    let Some(slot) = model.slot(root, Field::Type) else { return Some(root) };
+    let Some(slot) = model.slot(root, Field::Type) else {
+        return Some(root);
+    };
     match row.get(slot) {
         Some(Value::Enum(tag)) => model.type_members(root).get(usize::from(*tag)).copied(),
         _ => None,
@@ -264,7 +333,10 @@ pub(crate) fn references(ty: &Type, value: &Value, out: &mut Vec<(EntityId, Key)
             }
         }
         (Type::Record(fields), Value::Record(values)) => {
-            fields.iter().zip(values).for_each(|(f, v)| references(&f.ty, v, out));
+            fields
+                .iter()
+                .zip(values)
+                .for_each(|(f, v)| references(&f.ty, v, out));
         }
         _ => {}
     }
@@ -273,10 +345,15 @@ pub(crate) fn references(ty: &Type, value: &Value, out: &mut Vec<(EntityId, Key)
 /// An attribute of a reference exists with the reference.
 fn of_absent_reference(model: &Model, root: EntityId, row: &[Value], slot: usize) -> bool {
     let name = slot_name(model, root, slot);
-    let Some((reference, _)) = name.split_once('@') else { return false };
+    let Some((reference, _)) = name.split_once('@') else {
+        return false;
+    };
     let fields = model.root(root).fields.iter();
-    let at = fields.clone().position(|f| matches!(f, Field::Reference(r) if model.reference(*r).name == reference));
-    at.and_then(|slot| row.get(slot)).is_some_and(Value::is_null)
+    let at = fields
+        .clone()
+        .position(|f| matches!(f, Field::Reference(r) if model.reference(*r).name == reference));
+    at.and_then(|slot| row.get(slot))
+        .is_some_and(Value::is_null)
 }
 
 pub(crate) fn slot_name(model: &Model, root: EntityId, slot: usize) -> String {
@@ -295,14 +372,16 @@ pub(crate) fn unique_values<'v>(
     row: &'v [Value],
 ) -> impl Iterator<Item = (Field, &'v Value)> {
     let fields = model.root(root).fields.iter().zip(row);
-    fields.filter(|(_, value)| !value.is_null()).filter_map(|(field, value)| {
-        let unique = match field {
-            Field::Attribute(a) => model.attribute(*a).unique,
-            Field::Reference(r) => model.reference(*r).unique,
-            Field::Type => false,
-        };
-        unique.then_some((*field, value))
-    })
+    fields
+        .filter(|(_, value)| !value.is_null())
+        .filter_map(|(field, value)| {
+            let unique = match field {
+                Field::Attribute(a) => model.attribute(*a).unique,
+                Field::Reference(r) => model.reference(*r).unique,
+                Field::Type => false,
+            };
+            unique.then_some((*field, value))
+        })
 }
 
 /// A field and its value as bytes that are equal where both are.
@@ -318,10 +397,23 @@ pub(crate) fn unique_key(field: Field, value: &Value) -> Vec<u8> {
     key
 }
 
-fn note_unique(model: &Model, root: EntityId, instance: &[Value], row: &[Value], unique: &mut Sorter) -> Result<(), Error> {
+fn note_unique(
+    model: &Model,
+    root: EntityId,
+    instance: &[Value],
+    row: &[Value],
+    unique: &mut Sorter,
+) -> Result<(), Error> {
     for (field, value) in unique_values(model, root, row) {
         let mut owner = Vec::new();
-        encode_values(&[Value::Int(i64::from(root.0)), value.clone(), Value::Key(instance.to_vec())], &mut owner);
+        encode_values(
+            &[
+                Value::Int(i64::from(root.0)),
+                value.clone(),
+                Value::Key(instance.to_vec()),
+            ],
+            &mut owner,
+        );
         unique.push(&unique_key(field, value), &owner)?;
     }
     Ok(())
@@ -329,7 +421,10 @@ fn note_unique(model: &Model, root: EntityId, instance: &[Value], row: &[Value],
 
 /// Names values that two instances share.
 fn shared(model: &Model, unique: Sorter, each: Each<'_>) -> Result<(), Error> {
-    let unreadable = |source: RowError| FactError::Row { structure: "unique values".into(), source };
+    let unreadable = |source: RowError| FactError::Row {
+        structure: "unique values".into(),
+        source,
+    };
     let mut sorted = unique.finish()?;
     let mut first: Option<(Vec<u8>, Vec<u8>)> = None;
     while let Some((key, owner)) = sorted.next()? {
@@ -337,7 +432,10 @@ fn shared(model: &Model, unique: Sorter, each: Each<'_>) -> Result<(), Error> {
             Some((known, other)) if known == key => {
                 let other = decode_values(other).map_err(unreadable)?;
                 let owner = decode_values(owner).map_err(unreadable)?;
-                each(Found { finding: sharing(model, key, &other, &owner), mend: None })?;
+                each(Found {
+                    finding: sharing(model, key, &other, &owner),
+                    mend: None,
+                })?;
             }
             _ => first = Some((key.to_vec(), owner.to_vec())),
         }
@@ -365,14 +463,20 @@ fn sharing(model: &Model, key: &[u8], other: &[Value], owner: &[Value]) -> Findi
         [Value::Int(root), ..] => model.entity(EntityId(*root as u32)).name.clone(),
         _ => String::new(),
     };
-    let value = owner.get(1).map(|v| text(model, &ty, v)).unwrap_or_default();
+    let value = owner
+        .get(1)
+        .map(|v| text(model, &ty, v))
+        .unwrap_or_default();
     Finding {
         kind: FindingKind::Shared,
         structure: entity,
         instance: Some(named(owner)),
         row: String::new(),
         columns: vec![],
-        note: Some(format!("{name} {value} is also that of {}, and is declared unique", named(other))),
+        note: Some(format!(
+            "{name} {value} is also that of {}, and is declared unique",
+            named(other)
+        )),
         advice: Some("change one of them".into()),
     }
 }

@@ -15,8 +15,8 @@ mod sequences;
 mod structures;
 
 pub(crate) use finding::instance_text;
-pub(crate) use homes::{concrete, is_a, references, slot_name, unique_key, unique_values};
 pub use finding::{Difference, Finding, FindingKind};
+pub(crate) use homes::{concrete, is_a, references, slot_name, unique_key, unique_values};
 pub use repair::Repaired;
 pub(crate) use rows::StoredRows;
 pub(crate) use sequences::{Numbers, last as last_number, layout as sequence_layout};
@@ -47,7 +47,11 @@ pub struct VerifyOptions {
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        VerifyOptions { memory: 64 << 20, folder: None, keep: 10_000 }
+        VerifyOptions {
+            memory: 64 << 20,
+            folder: None,
+            keep: 10_000,
+        }
     }
 }
 
@@ -108,7 +112,11 @@ impl<S: Store> Database<S> {
     }
 
     /// The same; each finding is also handed out as it is made.
-    pub fn verify_each(&self, options: &VerifyOptions, each: &mut dyn FnMut(&Finding)) -> Result<Report, Error> {
+    pub fn verify_each(
+        &self,
+        options: &VerifyOptions,
+        each: &mut dyn FnMut(&Finding),
+    ) -> Result<Report, Error> {
         let mut report = Report::default();
         let (rows, structures) = examine(self, options, &mut |found| {
             each(&found.finding);
@@ -121,20 +129,35 @@ impl<S: Store> Database<S> {
 }
 
 /// Looks at everything. Gives the number of rows and structures compared.
-fn examine<S: Store>(database: &Database<S>, options: &VerifyOptions, each: Each<'_>) -> Result<(u64, usize), Error> {
+fn examine<S: Store>(
+    database: &Database<S>,
+    options: &VerifyOptions,
+    each: Each<'_>,
+) -> Result<(u64, usize), Error> {
     let schema = &**database.schema();
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = tempfile::Builder::new().prefix("verify-").tempdir_in(&parent).map_err(|source| StoreError::Io {
-        what: format!("making a folder in {}", parent.display()),
-        source,
-    })?;
+    let folder = tempfile::Builder::new()
+        .prefix("verify-")
+        .tempdir_in(&parent)
+        .map_err(|source| StoreError::Io {
+            what: format!("making a folder in {}", parent.display()),
+            source,
+        })?;
     let snapshot = database.store().snapshot()?;
     let reader = S::reader(&snapshot);
     let mut damage = Damage::default();
     // Three sorters are open at once while the homes are read.
     let memory = options.memory / 3;
     let mut referrers = ReferrerSorter::new(schema, folder.path(), memory);
-    homes::examine(schema, &reader, folder.path(), memory, &mut referrers, &mut damage, each)?;
+    homes::examine(
+        schema,
+        &reader,
+        folder.path(),
+        memory,
+        &mut referrers,
+        &mut damage,
+        each,
+    )?;
     let referrers = referrers.finish(folder.path())?;
     let audit = structures::Audit {
         schema,
@@ -153,5 +176,8 @@ fn examine<S: Store>(database: &Database<S>, options: &VerifyOptions, each: Each
 
 /// Whether an error says that a stored row cannot be read, rather than that reading failed.
 fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Facts(FactError::Row { .. } | FactError::Key { .. }))
+    matches!(
+        error,
+        Error::Facts(FactError::Row { .. } | FactError::Key { .. })
+    )
 }

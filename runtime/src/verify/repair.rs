@@ -28,7 +28,11 @@ pub struct Repaired {
 impl<S: Store> Database<S> {
     /// Verifies, mends every row that follows from the homes, and verifies again. What cannot be
     /// mended is named in the second report with what to do.
-    pub fn repair(&self, options: &VerifyOptions, each: &mut dyn FnMut(&Finding)) -> Result<Repaired, Error> {
+    pub fn repair(
+        &self,
+        options: &VerifyOptions,
+        each: &mut dyn FnMut(&Finding),
+    ) -> Result<Repaired, Error> {
         let mut repaired = Repaired::default();
         for round in 0..ROUNDS {
             let mut report = Report::default();
@@ -112,14 +116,20 @@ impl Batch {
             Ok((writes, (put, deleted)))
         };
         database.store().change(job).map_err(|error| match error {
-            crate::store::ChangeError::Refused(error) | crate::store::ChangeError::Store(error) => Error::Store(error),
+            crate::store::ChangeError::Refused(error) | crate::store::ChangeError::Store(error) => {
+                Error::Store(error)
+            }
         })
     }
 }
 
 fn stored<R: Reader>(reader: &R, mend: &Mend) -> Result<Option<Vec<u8>>, StoreError> {
-    let read =
-        Read { structure: mend.structure, keys: Keys::Point(mend.key.clone()), reverse: false, limit: Some(1) };
+    let read = Read {
+        structure: mend.structure,
+        keys: Keys::Point(mend.key.clone()),
+        reverse: false,
+        limit: Some(1),
+    };
     let mut batch = crate::store::Batch::default();
     reader.open(&read)?.fill(1, &mut batch)?;
     Ok(batch.rows.pop().map(|(_, row)| row.to_vec()))

@@ -1,8 +1,8 @@
 //! The stored rows of a structure, one by one.
 
+use crate::Error;
 use crate::facts::FactError;
 use crate::store::{Batch, Fill, Keys, Read, Reader, Source};
-use crate::Error;
 use querent_compiler::design::StructureId;
 
 /// All rows of a structure, by key.
@@ -13,9 +13,20 @@ pub(crate) struct StoredRows<R: Reader> {
 
 impl<R: Reader> StoredRows<R> {
     pub(crate) fn new(reader: &R, structure: StructureId) -> Result<Self, Error> {
-        let keys = Keys::Range { lower: vec![], upper: None };
-        let source = reader.open(&Read { structure, keys, reverse: false, limit: None })?;
-        Ok(StoredRows { source, batch: Batch::default() })
+        let keys = Keys::Range {
+            lower: vec![],
+            upper: None,
+        };
+        let source = reader.open(&Read {
+            structure,
+            keys,
+            reverse: false,
+            limit: None,
+        })?;
+        Ok(StoredRows {
+            source,
+            batch: Batch::default(),
+        })
     }
 
     /// The next row.

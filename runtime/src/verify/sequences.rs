@@ -19,17 +19,29 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     pub(crate) fn new(folder: &Path, memory: usize) -> Numbers {
-        Numbers { sorter: Sorter::new(folder, memory) }
+        Numbers {
+            sorter: Sorter::new(folder, memory),
+        }
     }
 
     /// Adds the numbers of one fact row.
-    pub(crate) fn add(&mut self, schema: &Schema, root: EntityId, row: &[Value]) -> Result<(), Error> {
+    pub(crate) fn add(
+        &mut self,
+        schema: &Schema,
+        root: EntityId,
+        row: &[Value],
+    ) -> Result<(), Error> {
         for (slot, sequence) in schema.sequence_slots(root) {
-            let Some(Value::Int(given)) = row.get(slot) else { continue };
+            let Some(Value::Int(given)) = row.get(slot) else {
+                continue;
+            };
             if let (1.., Some(layout)) = (*given, layout(schema)) {
                 let counter = sequence_counter(schema, root, slot, &sequence, row);
                 let key = layout.encode_key(&counter);
-                let key = key.map_err(|source| FactError::Key { structure: "_sequences".into(), source })?;
+                let key = key.map_err(|source| FactError::Key {
+                    structure: "_sequences".into(),
+                    source,
+                })?;
                 self.sorter.push(&key, &given.to_be_bytes())?;
             }
         }
@@ -43,12 +55,22 @@ impl Numbers {
 
     /// The largest number of each counter, by the counter's key.
     pub(crate) fn finish(self) -> Result<Largest, Error> {
-        Ok(Largest { sorted: self.sorter.finish()?, ahead: None })
+        Ok(Largest {
+            sorted: self.sorter.finish()?,
+            ahead: None,
+        })
     }
 
     /// Names counters that are behind.
-    pub(super) fn compare<R: Reader>(self, schema: &Schema, reader: &R, each: Each<'_>) -> Result<(), Error> {
-        let Some(layout) = layout(schema) else { return Ok(()) };
+    pub(super) fn compare<R: Reader>(
+        self,
+        schema: &Schema,
+        reader: &R,
+        each: Each<'_>,
+    ) -> Result<(), Error> {
+        let Some(layout) = layout(schema) else {
+            return Ok(());
+        };
         let mut largest = self.finish()?;
         let mut rows = StoredRows::new(reader, schema.sequences())?;
         let mut stored = rows.next()?;
@@ -65,14 +87,19 @@ impl Numbers {
             if found.is_none_or(|found| found < given) {
                 let mut finding = named(layout, &key);
                 let found = found.map_or("bytes that are no row".into(), |n| n.to_string());
-                finding.note = Some(format!("found {found}, expected at least {given}, which was given"));
+                finding.note = Some(format!(
+                    "found {found}, expected at least {given}, which was given"
+                ));
                 let mend = Mend {
                     structure: schema.sequences(),
                     key: key.clone(),
                     found: row,
                     row: Some(layout.encode_row(&[Value::Int(given)])),
                 };
-                each(Found { finding, mend: Some(mend) })?;
+                each(Found {
+                    finding,
+                    mend: Some(mend),
+                })?;
             }
             if stored.as_ref().is_some_and(|(at, _)| **at == *key) {
                 stored = rows.next()?;
@@ -87,15 +114,29 @@ impl Numbers {
 }
 
 /// A counter of which no number is left in the facts: all that matters is that it can be read.
-fn unread(schema: &Schema, layout: &Layout, key: &[u8], row: &[u8], each: Each<'_>) -> Result<(), Error> {
+fn unread(
+    schema: &Schema,
+    layout: &Layout,
+    key: &[u8],
+    row: &[u8],
+    each: Each<'_>,
+) -> Result<(), Error> {
     if last(layout, row).is_some() {
         return Ok(());
     }
     let mut finding = named(layout, key);
     finding.kind = FindingKind::Damaged;
     finding.note = Some("the row cannot be read, and no fact has a number of this sequence".into());
-    let mend = Mend { structure: schema.sequences(), key: key.to_vec(), found: Some(row.to_vec()), row: None };
-    each(Found { finding, mend: Some(mend) })
+    let mend = Mend {
+        structure: schema.sequences(),
+        key: key.to_vec(),
+        found: Some(row.to_vec()),
+        row: None,
+    };
+    each(Found {
+        finding,
+        mend: Some(mend),
+    })
 }
 
 pub(crate) fn layout(schema: &Schema) -> Option<&Layout> {
@@ -117,7 +158,9 @@ fn named(layout: &Layout, key: &[u8]) -> Finding {
         _ => None,
     });
     let what = parts.next().unwrap_or_default();
-    let row = parts.next().map_or(what.to_owned(), |per| format!("{what} per {per}"));
+    let row = parts
+        .next()
+        .map_or(what.to_owned(), |per| format!("{what} per {per}"));
     Finding {
         kind: FindingKind::Sequence,
         structure: "_sequences".into(),
@@ -138,7 +181,9 @@ pub(crate) struct Largest {
 impl Largest {
     /// The next counter.
     pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, i64)>, Error> {
-        let Some((key, mut largest)) = self.pull()? else { return Ok(None) };
+        let Some((key, mut largest)) = self.pull()? else {
+            return Ok(None);
+        };
         while let Some((next, given)) = self.pull()? {
             if next != key {
                 self.ahead = Some((next, given));
@@ -154,6 +199,11 @@ impl Largest {
             return Ok(Some(pair));
         }
         let next = self.sorted.next()?;
-        Ok(next.map(|(key, given)| (key.to_vec(), given.first_chunk().map_or(0, |b| i64::from_be_bytes(*b)))))
+        Ok(next.map(|(key, given)| {
+            (
+                key.to_vec(),
+                given.first_chunk().map_or(0, |b| i64::from_be_bytes(*b)),
+            )
+        }))
     }
 }

@@ -48,12 +48,27 @@ impl<R: Reader> Audit<'_, R> {
     /// Compares a structure; gives the number of its rows.
     pub(super) fn structure(&self, id: StructureId, each: Each<'_>) -> Result<u64, Error> {
         let schema = self.schema;
-        let found = schema.design.structures.get(usize::from(id)).zip(schema.layouts.get(usize::from(id)));
-        let (Some((structure, layout)), Some(namer)) = (found, Namer::new(schema, id)) else { return Ok(0) };
+        let found = schema
+            .design
+            .structures
+            .get(usize::from(id))
+            .zip(schema.layouts.get(usize::from(id)));
+        let (Some((structure, layout)), Some(namer)) = (found, Namer::new(schema, id)) else {
+            return Ok(0);
+        };
         let root = schema.model.entity(structure.anchor).root;
-        let homes = schema.access.homes.get(&root).map(Vec::as_slice).unwrap_or_default();
+        let homes = schema
+            .access
+            .homes
+            .get(&root)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let Some(&home) = homes.first() else {
-            return unchecked(&structure.name, "its entity has no home in this design", each);
+            return unchecked(
+                &structure.name,
+                "its entity has no home in this design",
+                each,
+            );
         };
         if let Some(entity) = self.hidden(id) {
             let why = format!("{} has damaged home rows", schema.model.entity(entity).name);
@@ -63,10 +78,22 @@ impl<R: Reader> Audit<'_, R> {
         let blocked = self.collect(root, home, &mut collector)?;
         let nameless = self.damage.nameless.contains(&root);
         if structure.kind == Kind::Groups && (nameless || !blocked.is_empty()) {
-            return unchecked(&structure.name, "it counts instances whose home rows are damaged", each);
+            return unchecked(
+                &structure.name,
+                "it counts instances whose home rows are damaged",
+                each,
+            );
         }
         let (first_home, identity) = (home == id, homes.contains(&id));
-        let compared = Compared { id, namer, layout, first_home, identity, blocked, nameless };
+        let compared = Compared {
+            id,
+            namer,
+            layout,
+            first_home,
+            identity,
+            blocked,
+            nameless,
+        };
         let mut expected = collector.finish()?;
         let mut stored = StoredRows::new(self.reader, id)?;
         let (mut want, mut have) = (expected.next()?, stored.next()?);
@@ -78,14 +105,32 @@ impl<R: Reader> Audit<'_, R> {
                 (None, Some(_)) => Ordering::Greater,
                 (Some((want, _)), Some((have, _))) => want.as_slice().cmp(have),
             };
-            let wanted = if order == Ordering::Greater { None } else { want.take() };
-            let had = if order == Ordering::Less { None } else { have.take() };
+            let wanted = if order == Ordering::Greater {
+                None
+            } else {
+                want.take()
+            };
+            let had = if order == Ordering::Less {
+                None
+            } else {
+                have.take()
+            };
             rows += u64::from(had.is_some());
             match (&wanted, &had) {
-                (Some((key, row)), Some((_, found))) if **row != **found => compared.differs(key, row, found, each)?,
+                (Some((key, row)), Some((_, found))) if **row != **found => {
+                    compared.differs(key, row, found, each)?
+                }
                 (Some((key, row)), None) => {
-                    let mend = Mend { structure: id, key: key.clone(), found: None, row: Some(row.clone()) };
-                    each(Found { finding: compared.namer.finding(FindingKind::Missing, key), mend: Some(mend) })?;
+                    let mend = Mend {
+                        structure: id,
+                        key: key.clone(),
+                        found: None,
+                        row: Some(row.clone()),
+                    };
+                    each(Found {
+                        finding: compared.namer.finding(FindingKind::Missing, key),
+                        mend: Some(mend),
+                    })?;
                 }
                 (None, Some((key, found))) => compared.unexpected(key, found, each)?,
                 _ => {}
@@ -113,10 +158,17 @@ impl<R: Reader> Audit<'_, R> {
     }
 
     /// Adds what every anchor contributes; gives the anchors of which that is not known.
-    fn collect(&self, root: EntityId, home: StructureId, collector: &mut Collector<'_>) -> Result<BTreeSet<Key>, Error> {
+    fn collect(
+        &self,
+        root: EntityId,
+        home: StructureId,
+        collector: &mut Collector<'_>,
+    ) -> Result<BTreeSet<Key>, Error> {
         let mut blocked = BTreeSet::new();
-        let (Some(namer), Some(layout)) = (Namer::new(self.schema, home), self.schema.layouts.get(usize::from(home)))
-        else {
+        let (Some(namer), Some(layout)) = (
+            Namer::new(self.schema, home),
+            self.schema.layouts.get(usize::from(home)),
+        ) else {
             return Ok(blocked);
         };
         let facts = || Audited {
@@ -132,7 +184,13 @@ impl<R: Reader> Audit<'_, R> {
             if count.is_multiple_of(ANCHORS_PER_MEMORY) {
                 known = facts();
             }
-            let Some(anchor) = layout.decode_key(&key).ok().and_then(|parts| namer.anchor(&parts)) else { continue };
+            let Some(anchor) = layout
+                .decode_key(&key)
+                .ok()
+                .and_then(|parts| namer.anchor(&parts))
+            else {
+                continue;
+            };
             if anchor.iter().any(Value::is_null) {
                 continue;
             }
@@ -142,7 +200,13 @@ impl<R: Reader> Audit<'_, R> {
                 Err(error) => return Err(error),
             }
         }
-        debug_assert!(self.damage.instances.iter().filter(|(e, _)| *e == root).all(|(_, k)| blocked.contains(k)));
+        debug_assert!(
+            self.damage
+                .instances
+                .iter()
+                .filter(|(e, _)| *e == root)
+                .all(|(_, k)| blocked.contains(k))
+        );
         Ok(blocked)
     }
 }
@@ -154,7 +218,9 @@ impl Compared<'_> {
             (Ok(found), Ok(expected)) => {
                 finding.columns = self.namer.differences(&found, &expected);
                 if finding.columns.is_empty() {
-                    finding.note = Some("the values are right, but not written as this version writes them".into());
+                    finding.note = Some(
+                        "the values are right, but not written as this version writes them".into(),
+                    );
                 }
             }
             (Err(why), _) => {
@@ -169,7 +235,10 @@ impl Compared<'_> {
             found: Some(found.to_vec()),
             row: Some(row.to_vec()),
         };
-        each(Found { finding, mend: Some(mend) })
+        each(Found {
+            finding,
+            mend: Some(mend),
+        })
     }
 
     fn unexpected(&self, key: &[u8], found: &[u8], each: Each<'_>) -> Result<(), Error> {
@@ -180,17 +249,28 @@ impl Compared<'_> {
         if self.first_home || (blocked && readable) {
             return Ok(());
         }
-        let kind = if readable { FindingKind::Ghost } else { FindingKind::Damaged };
+        let kind = if readable {
+            FindingKind::Ghost
+        } else {
+            FindingKind::Damaged
+        };
         let mut finding = self.namer.finding(kind, key);
         if !readable {
             finding.note = Some(format!("its bytes are no row: {}", hex(found)));
         }
         let keep = blocked || self.nameless || (self.identity && !readable);
         let mend = if keep {
-            finding.advice = Some("restore a backup, or load the instance again in place of what is there".into());
+            finding.advice = Some(
+                "restore a backup, or load the instance again in place of what is there".into(),
+            );
             None
         } else {
-            Some(Mend { structure: self.id, key: key.to_vec(), found: Some(found.to_vec()), row: None })
+            Some(Mend {
+                structure: self.id,
+                key: key.to_vec(),
+                found: Some(found.to_vec()),
+                row: None,
+            })
         };
         each(Found { finding, mend })
     }
@@ -206,6 +286,9 @@ fn unchecked(structure: &str, why: &str, each: Each<'_>) -> Result<u64, Error> {
         note: Some(why.into()),
         advice: Some("mend the homes first".into()),
     };
-    each(Found { finding, mend: None })?;
+    each(Found {
+        finding,
+        mend: None,
+    })?;
     Ok(0)
 }

@@ -151,7 +151,12 @@ impl Mentions {
 pub(super) fn rebase(expr: &Expr, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Option<Expr> {
     Some(match expr {
         Expr::Const(_) | Expr::Param(..) => expr.clone(),
-        Expr::Path { node, element, steps, leaf } => Expr::Path {
+        Expr::Path {
+            node,
+            element,
+            steps,
+            leaf,
+        } => Expr::Path {
             node: map(*node)?,
             element: element.clone(),
             steps: steps.clone(),
@@ -161,9 +166,10 @@ pub(super) fn rebase(expr: &Expr, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Opt
             Expr::Binary(*op, Box::new(rebase(a, map)?), Box::new(rebase(b, map)?))
         }
         Expr::At(a, b) => Expr::At(Box::new(rebase(a, map)?), Box::new(rebase(b, map)?)),
-        Expr::Call(f, args) => {
-            Expr::Call(*f, args.iter().map(|a| rebase(a, map)).collect::<Option<_>>()?)
-        }
+        Expr::Call(f, args) => Expr::Call(
+            *f,
+            args.iter().map(|a| rebase(a, map)).collect::<Option<_>>()?,
+        ),
         Expr::Aggregate(a) => {
             let mut a = a.clone();
             if a.over.is_empty() {
@@ -182,26 +188,10 @@ pub(super) fn rebase(expr: &Expr, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Opt
             for item in &mut items {
                 item.expr = rebase(&item.expr, map)?;
             }
-            Expr::Shape { present: Box::new(rebase(present, map)?), items }
-        }
-    })
-}
-
-/// The same predicate with its nodes renumbered.
-pub(super) fn rebase_pred(pred: &Pred, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Option<Pred> {
-    let all = |list: &[Pred]| list.iter().map(|p| rebase_pred(p, map)).collect::<Option<Vec<_>>>();
-    Some(match pred {
-        Pred::And(list) => Pred::And(all(list)?),
-        Pred::Or(list) => Pred::Or(all(list)?),
-        Pred::Not(p) => Pred::Not(Box::new(rebase_pred(p, map)?)),
-        Pred::Compare(a, op, b) => Pred::Compare(rebase(a, map)?, *op, rebase(b, map)?),
-        Pred::In(a, list) => {
-            Pred::In(rebase(a, map)?, list.iter().map(|e| rebase(e, map)).collect::<Option<_>>()?)
-        }
-        Pred::InList(a, b) => Pred::InList(rebase(a, map)?, rebase(b, map)?),
-        Pred::IsNull(a) => Pred::IsNull(rebase(a, map)?),
-        Pred::Exists { from, over, filter } => {
-            Pred::Exists { from: map(*from)?, over: over.clone(), filter: filter.clone() }
+            Expr::Shape {
+                present: Box::new(rebase(present, map)?),
+                items,
+            }
         }
     })
 }
@@ -212,6 +202,12 @@ pub(super) fn rebase_unfolds(
     map: &dyn Fn(NodeId) -> Option<NodeId>,
 ) -> Option<Vec<Unfold>> {
     over.iter()
-        .map(|u| Some(Unfold { parent: map(u.parent)?, steps: u.steps.clone(), many: u.many.clone() }))
+        .map(|u| {
+            Some(Unfold {
+                parent: map(u.parent)?,
+                steps: u.steps.clone(),
+                many: u.many.clone(),
+            })
+        })
         .collect()
 }

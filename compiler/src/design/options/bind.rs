@@ -68,7 +68,11 @@ impl Planner<'_> {
             entity,
             eqs: given
                 .iter()
-                .map(|(expr, term)| Eq { expr: expr.clone(), value: EqValue::One(term.clone()), filter: None })
+                .map(|(expr, term)| Eq {
+                    expr: expr.clone(),
+                    value: EqValue::One(term.clone()),
+                    filter: None,
+                })
                 .collect(),
             ranges: vec![],
             exists: vec![],
@@ -78,11 +82,17 @@ impl Planner<'_> {
         for &i in &partial.left {
             match filters.get(i) {
                 Some(Pred::Compare(a, op, b)) => {
-                    let Some((expr, op, term)) = self.sided(&partial.state, node, a, *op, b) else { continue };
+                    let Some((expr, op, term)) = self.sided(&partial.state, node, a, *op, b) else {
+                        continue;
+                    };
                     let Some(expr) = zero(&expr) else { continue };
                     match op {
                         Compare::Eq if !p.eqs.iter().any(|q| q.expr == expr) => {
-                            p.eqs.push(Eq { expr, value: EqValue::One(term), filter: Some(i) });
+                            p.eqs.push(Eq {
+                                expr,
+                                value: EqValue::One(term),
+                                filter: Some(i),
+                            });
                         }
                         Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge => {
                             add_range(&mut p.ranges, expr, op, term, i);
@@ -91,34 +101,64 @@ impl Planner<'_> {
                     }
                 }
                 Some(Pred::In(a, list)) => {
-                    let terms: Option<Vec<Term>> = list.iter().map(|e| self.term(&partial.state, e)).collect();
+                    let terms: Option<Vec<Term>> =
+                        list.iter().map(|e| self.term(&partial.state, e)).collect();
                     if let (true, Some(expr), Some(terms)) = (is_key_expr(a), zero(a), terms) {
-                        if Mentions::of_expr(a).only(node) && !p.eqs.iter().any(|q| q.expr == expr) {
-                            p.eqs.push(Eq { expr, value: EqValue::Each(terms), filter: Some(i) });
+                        if Mentions::of_expr(a).only(node) && !p.eqs.iter().any(|q| q.expr == expr)
+                        {
+                            p.eqs.push(Eq {
+                                expr,
+                                value: EqValue::Each(terms),
+                                filter: Some(i),
+                            });
                         }
                     }
                 }
                 Some(Pred::InList(a, list @ Expr::Param(..))) => {
-                    if let (true, Some(expr), Some(term)) = (is_key_expr(a), zero(a), self.term(&partial.state, list)) {
-                        if Mentions::of_expr(a).only(node) && !p.eqs.iter().any(|q| q.expr == expr) {
-                            p.eqs.push(Eq { expr, value: EqValue::Each(vec![term]), filter: Some(i) });
+                    if let (true, Some(expr), Some(term)) =
+                        (is_key_expr(a), zero(a), self.term(&partial.state, list))
+                    {
+                        if Mentions::of_expr(a).only(node) && !p.eqs.iter().any(|q| q.expr == expr)
+                        {
+                            p.eqs.push(Eq {
+                                expr,
+                                value: EqValue::Each(vec![term]),
+                                filter: Some(i),
+                            });
                         }
                     }
                 }
-                Some(Pred::Exists { from, over, filter: Some(filter) }) if *from == node => {
-                    p.exists.extend(self.exists_eq(&partial.state, i, over, filter));
+                Some(Pred::Exists {
+                    from,
+                    over,
+                    filter: Some(filter),
+                }) if *from == node => {
+                    p.exists
+                        .extend(self.exists_eq(&partial.state, i, over, filter));
                 }
                 _ => {}
             }
         }
         if let Some(wish) = wish {
-            let order: Option<Vec<_>> =
-                wish.order.iter().map(|(e, d)| zero(e).map(|e| (e, *d))).collect();
+            let order: Option<Vec<_>> = wish
+                .order
+                .iter()
+                .map(|(e, d)| zero(e).map(|e| (e, *d)))
+                .collect();
             p.order = order.map(|o| {
-                let fixed = |e: &Expr| p.eqs.iter().any(|q| q.expr == *e && matches!(q.value, EqValue::One(_)));
-                o.into_iter().filter(|(e, _)| is_key_expr(e) && !fixed(e) || !is_key_expr(e)).collect()
+                let fixed = |e: &Expr| {
+                    p.eqs
+                        .iter()
+                        .any(|q| q.expr == *e && matches!(q.value, EqValue::One(_)))
+                };
+                o.into_iter()
+                    .filter(|(e, _)| is_key_expr(e) && !fixed(e) || !is_key_expr(e))
+                    .collect()
             });
-            if p.order.as_ref().is_some_and(|o| o.iter().any(|(e, _)| !is_key_expr(e))) {
+            if p.order
+                .as_ref()
+                .is_some_and(|o| o.iter().any(|(e, _)| !is_key_expr(e)))
+            {
                 p.order = None;
             }
         }
@@ -126,7 +166,14 @@ impl Planner<'_> {
     }
 
     /// A comparison with the node's expression on the left and something known on the right.
-    fn sided(&self, state: &State, node: NodeId, a: &Expr, op: Compare, b: &Expr) -> Option<(Expr, Compare, Term)> {
+    fn sided(
+        &self,
+        state: &State,
+        node: NodeId,
+        a: &Expr,
+        op: Compare,
+        b: &Expr,
+    ) -> Option<(Expr, Compare, Term)> {
         let usable = |e: &Expr| {
             let m = Mentions::of_expr(e);
             is_key_expr(e) && !m.nodes.is_empty() && m.only(node) && !m.params
@@ -141,23 +188,43 @@ impl Planner<'_> {
     }
 
     /// An `exists` whose conditions are equalities with known values.
-    fn exists_eq(&self, state: &State, filter: usize, over: &[Unfold], pred: &Pred) -> Option<ExistsEq> {
+    fn exists_eq(
+        &self,
+        state: &State,
+        filter: usize,
+        over: &[Unfold],
+        pred: &Pred,
+    ) -> Option<ExistsEq> {
         let conditions = match pred {
             Pred::And(all) => all.iter().collect(),
             p => vec![p],
         };
         let mut eqs = Vec::new();
         for condition in conditions {
-            let Pred::Compare(a, Compare::Eq, b) = condition else { return None };
-            let (expr, value) = if Mentions::of_expr(b).nodes.is_empty() { (a, b) } else { (b, a) };
+            let Pred::Compare(a, Compare::Eq, b) = condition else {
+                return None;
+            };
+            let (expr, value) = if Mentions::of_expr(b).nodes.is_empty() {
+                (a, b)
+            } else {
+                (b, a)
+            };
             let m = Mentions::of_expr(expr);
             if !is_key_expr(expr) || m.nodes.is_empty() || m.nodes.contains(&0) {
                 return None;
             }
-            let eq = Eq { expr: expr.clone(), value: EqValue::One(self.term(state, value)?), filter: None };
+            let eq = Eq {
+                expr: expr.clone(),
+                value: EqValue::One(self.term(state, value)?),
+                filter: None,
+            };
             eqs.push(eq);
         }
-        Some(ExistsEq { filter, over: over.to_vec(), eqs })
+        Some(ExistsEq {
+            filter,
+            over: over.to_vec(),
+            eqs,
+        })
     }
 
     /// Single gets (and merges, and scans) from every candidate that serves the problem.
@@ -199,7 +266,12 @@ impl Planner<'_> {
     ) -> Option<Partial> {
         self.steps += 1;
         let s = self.shapes.get(shape).clone();
-        let left: Vec<usize> = partial.left.iter().copied().filter(|i| !m.absorbed.contains(i)).collect();
+        let left: Vec<usize> = partial
+            .left
+            .iter()
+            .copied()
+            .filter(|i| !m.absorbed.contains(i))
+            .collect();
         let elements = match &m.each {
             None => 1.0,
             Some(list) if list.len() == 1 => LIST,
@@ -210,8 +282,11 @@ impl Planner<'_> {
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
-        let pass: f64 =
-            left.iter().filter_map(|&i| filters.get(i)).map(|p| self.stats.selectivity(scope, p)).product();
+        let pass: f64 = left
+            .iter()
+            .filter_map(|&i| filters.get(i))
+            .map(|p| self.stats.selectivity(scope, p))
+            .product();
         let page = wish.and_then(|w| w.page.clone());
         // The cursor's values are those of the wished order, all of them.
         let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());
@@ -235,7 +310,10 @@ impl Planner<'_> {
         let mut next = state.clone();
         next.cost += cost;
         next.rows = rows;
-        next.requires.insert(Requirement { shape, column: None });
+        next.requires.insert(Requirement {
+            shape,
+            column: None,
+        });
         let frame = next.frames;
         next.frames += 1;
         let get = Get {
@@ -246,26 +324,71 @@ impl Planner<'_> {
             reverse: m.reverse,
             page: if paged { page } else { None },
         };
-        let estimate = Estimate { rows, reads: rows, gets, cost };
+        let estimate = Estimate {
+            rows,
+            reads: rows,
+            gets,
+            cost,
+        };
         let input = Box::new(next.op);
         next.op = match &m.each {
-            None => Op::Get { input, get, outer: false, estimate },
+            None => Op::Get {
+                input,
+                get,
+                outer: false,
+                estimate,
+            },
             Some(list) => {
-                let order = if m.ordered { self.merge_order(problem, &s, frame)? } else { vec![] };
-                Op::Merge { input, list: list.clone(), get, order, estimate }
+                let order = if m.ordered {
+                    self.merge_order(problem, &s, frame)?
+                } else {
+                    vec![]
+                };
+                Op::Merge {
+                    input,
+                    list: list.clone(),
+                    get,
+                    order,
+                    estimate,
+                }
             }
         };
-        set_node(&mut next, node, Source::Row { frame, shape, fetched: vec![] });
-        Some(Partial { state: next, left, ordered: m.ordered, paged })
+        set_node(
+            &mut next,
+            node,
+            Source::Row {
+                frame,
+                shape,
+                fetched: vec![],
+            },
+        );
+        Some(Partial {
+            state: next,
+            left,
+            ordered: m.ordered,
+            paged,
+        })
     }
 
-    fn merge_order(&self, problem: &Problem, s: &crate::view::Structure, frame: u16) -> Option<Vec<(Term, Direction)>> {
+    fn merge_order(
+        &self,
+        problem: &Problem,
+        s: &crate::view::Structure,
+        frame: u16,
+    ) -> Option<Vec<(Term, Direction)>> {
         let order = problem.order.as_ref()?;
         order
             .iter()
             .map(|(e, d)| {
                 let column = s.key().position(|k| k == e)? as u16;
-                Some((Term::Column { frame, column, path: vec![] }, *d))
+                Some((
+                    Term::Column {
+                        frame,
+                        column,
+                        path: vec![],
+                    },
+                    *d,
+                ))
             })
             .collect()
     }
@@ -285,8 +408,16 @@ impl Planner<'_> {
         }
         let mut out = Vec::new();
         for eq in &problem.eqs {
-            let (Expr::Path { steps, leaf, element, .. }, EqValue::One(term), Some(filter)) =
-                (&eq.expr, &eq.value, eq.filter)
+            let (
+                Expr::Path {
+                    steps,
+                    leaf,
+                    element,
+                    ..
+                },
+                EqValue::One(term),
+                Some(filter),
+            ) = (&eq.expr, &eq.value, eq.filter)
             else {
                 continue;
             };
@@ -294,9 +425,10 @@ impl Planner<'_> {
             let key_leaf = match leaf {
                 Leaf::Attribute(a, _) => {
                     let target = self.model.root(self.model.reference(last).target);
-                    target.key.iter().any(|&k| {
-                        target.fields.get(k) == Some(&crate::model::Field::Attribute(*a))
-                    })
+                    target
+                        .key
+                        .iter()
+                        .any(|&k| target.fields.get(k) == Some(&crate::model::Field::Attribute(*a)))
                 }
                 _ => true,
             };
@@ -304,7 +436,12 @@ impl Planner<'_> {
                 continue;
             }
             let far = self.model.reference(last).target;
-            let value = Expr::Path { node: 0, element: vec![], steps: vec![], leaf: leaf.clone() };
+            let value = Expr::Path {
+                node: 0,
+                element: vec![],
+                steps: vec![],
+                leaf: leaf.clone(),
+            };
             let unique = matches!(leaf, Leaf::Attribute(a, _) if self.model.attribute(*a).unique);
             let starts = self.hop(&partial.state, far, vec![(value, term.clone())]);
             for (state, tmp) in starts {
@@ -312,7 +449,17 @@ impl Planner<'_> {
                 next.state = state;
                 next.left.retain(|&i| i != filter);
                 let wish = if unique { wish } else { None };
-                out.extend(self.walk_back(&next, node, problem.entity, tmp, far, steps, filters, scope, wish));
+                out.extend(self.walk_back(
+                    &next,
+                    node,
+                    problem.entity,
+                    tmp,
+                    far,
+                    steps,
+                    filters,
+                    scope,
+                    wish,
+                ));
             }
         }
         for exists in &problem.exists {
@@ -338,18 +485,29 @@ impl Planner<'_> {
         for (i, &step) in steps.iter().enumerate().rev() {
             let mut next = Vec::new();
             for (state, tmp, tmp_entity) in at {
-                let Some(given) = self.pairs(&state, &reference_paths(self.model, step), tmp, tmp_entity) else {
+                let Some(given) =
+                    self.pairs(&state, &reference_paths(self.model, step), tmp, tmp_entity)
+                else {
                     continue;
                 };
                 if i == 0 {
-                    let here = Partial { state, ..partial.clone() };
+                    let here = Partial {
+                        state,
+                        ..partial.clone()
+                    };
                     let found = self.bind_from(&here, node, entity, &given, filters, scope, wish);
                     next.extend(found.into_iter().map(|p| (p, node)));
                 } else {
                     let from = self.model.reference(step).entity;
                     let hops = self.hop(&state, from, given);
                     next.extend(hops.into_iter().map(|(state, tmp)| {
-                        (Partial { state, ..partial.clone() }, tmp)
+                        (
+                            Partial {
+                                state,
+                                ..partial.clone()
+                            },
+                            tmp,
+                        )
                     }));
                 }
             }
@@ -357,7 +515,10 @@ impl Planner<'_> {
                 return next.into_iter().map(|(p, _)| p).collect();
             }
             let from = self.model.reference(step).entity;
-            at = next.into_iter().map(|(p, tmp)| (p.state, tmp, from)).collect();
+            at = next
+                .into_iter()
+                .map(|(p, tmp)| (p.state, tmp, from))
+                .collect();
         }
         vec![]
     }
@@ -386,14 +547,20 @@ impl Planner<'_> {
         filters: &[Pred],
         scope: &Scope,
     ) -> Vec<Partial> {
-        let [unfold] = exists.over.as_slice() else { return vec![] };
-        let Many::Back(reference) = unfold.many else { return vec![] };
+        let [unfold] = exists.over.as_slice() else {
+            return vec![];
+        };
+        let Many::Back(reference) = unfold.many else {
+            return vec![];
+        };
         let far = self.model.reference(reference).entity;
         let Some(given) = exists
             .eqs
             .iter()
             .map(|q| match &q.value {
-                EqValue::One(term) => Some((rebase(&q.expr, &|n| (n == 1).then_some(0))?, term.clone())),
+                EqValue::One(term) => {
+                    Some((rebase(&q.expr, &|n| (n == 1).then_some(0))?, term.clone()))
+                }
                 EqValue::Each(_) => None,
             })
             .collect::<Option<Vec<_>>>()
@@ -405,23 +572,34 @@ impl Planner<'_> {
             let target = self.model.reference(reference).target;
             let keys = key_leaf_paths(self.model, target, tmp, &[], &[reference]);
             for state in self.supply(state, scope, &keys) {
-                let terms: Option<Vec<Term>> = keys.iter().map(|k| self.locate(&state, k)).collect();
+                let terms: Option<Vec<Term>> =
+                    keys.iter().map(|k| self.locate(&state, k)).collect();
                 let Some(terms) = terms else { continue };
                 let mut here = partial.clone();
                 here.state = state;
                 here.left.retain(|&i| i != exists.filter);
                 let found = match unfold.steps.as_slice() {
                     [] => {
-                        let given: Vec<_> = key_paths(self.model, entity).into_iter().zip(terms).collect();
+                        let given: Vec<_> = key_paths(self.model, entity)
+                            .into_iter()
+                            .zip(terms)
+                            .collect();
                         self.bind_from(&here, node, entity, &given, filters, scope, None)
                     }
                     [step] => {
-                        let given: Vec<_> = reference_paths(self.model, *step).into_iter().zip(terms).collect();
+                        let given: Vec<_> = reference_paths(self.model, *step)
+                            .into_iter()
+                            .zip(terms)
+                            .collect();
                         self.bind_from(&here, node, entity, &given, filters, scope, None)
                     }
                     _ => vec![],
                 };
-                out.extend(found.into_iter().filter_map(|p| self.distinct(p, node, entity)));
+                out.extend(
+                    found
+                        .into_iter()
+                        .filter_map(|p| self.distinct(p, node, entity)),
+                );
             }
         }
         out
@@ -432,42 +610,76 @@ impl Planner<'_> {
             .iter()
             .map(|k| self.locate(&partial.state, k))
             .collect();
-        partial.state.op = Op::Distinct { input: Box::new(partial.state.op), by: by? };
+        partial.state.op = Op::Distinct {
+            input: Box::new(partial.state.op),
+            by: by?,
+        };
         partial.ordered = false;
         Some(partial)
     }
 
     /// Binds an instance in passing, as a node of its own behind those of the query.
-    fn hop(&mut self, state: &State, entity: EntityId, given: Vec<(Expr, Term)>) -> Vec<(State, NodeId)> {
+    fn hop(
+        &mut self,
+        state: &State,
+        entity: EntityId,
+        given: Vec<(Expr, Term)>,
+    ) -> Vec<(State, NodeId)> {
         let entity = self.model.entity(entity).root;
         let tmp = state.nodes.len().max(64) as NodeId;
         let problem = Problem {
             entity,
             eqs: given
                 .into_iter()
-                .map(|(expr, term)| Eq { expr, value: EqValue::One(term), filter: None })
+                .map(|(expr, term)| Eq {
+                    expr,
+                    value: EqValue::One(term),
+                    filter: None,
+                })
                 .collect(),
             ranges: vec![],
             exists: vec![],
             order: None,
         };
-        let partial = Partial { state: state.clone(), left: vec![], ordered: false, paged: false };
+        let partial = Partial {
+            state: state.clone(),
+            left: vec![],
+            ordered: false,
+            paged: false,
+        };
         let scope = Scope::new(self.model, entity, &[]);
         let found = self.gets(&partial, tmp, &problem, &[], &scope, None);
         found.into_iter().map(|p| (p.state, tmp)).collect()
     }
 
     /// Pairs the scalars of a reference with the key of a bound instance.
-    fn pairs(&self, state: &State, paths: &[Expr], tmp: NodeId, entity: EntityId) -> Option<Vec<(Expr, Term)>> {
+    fn pairs(
+        &self,
+        state: &State,
+        paths: &[Expr],
+        tmp: NodeId,
+        entity: EntityId,
+    ) -> Option<Vec<(Expr, Term)>> {
         let keys = key_leaf_paths(self.model, entity, tmp, &[], &[]);
-        paths.iter().zip(&keys).map(|(p, k)| Some((p.clone(), self.locate(state, k)?))).collect()
+        paths
+            .iter()
+            .zip(&keys)
+            .map(|(p, k)| Some((p.clone(), self.locate(state, k)?)))
+            .collect()
     }
 
     /// Takes a candidate in, unless the target cannot hold it.
     pub(super) fn admit(&mut self, s: crate::view::Structure) -> Option<ShapeId> {
         let scope = Scope::new(self.model, s.anchor, &s.over);
-        let scalar = s.key().all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
-        if !scalar || (s.kind == Kind::Groups && s.over.is_empty() && s.columns.is_empty() && !s.filter.is_empty()) {
+        let scalar = s
+            .key()
+            .all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
+        if !scalar
+            || (s.kind == Kind::Groups
+                && s.over.is_empty()
+                && s.columns.is_empty()
+                && !s.filter.is_empty())
+        {
             return None;
         }
         Some(self.shapes.intern(self.model, s))
@@ -488,7 +700,9 @@ pub(super) fn set_node(state: &mut State, node: NodeId, source: Source) {
 pub(super) fn is_key_expr(expr: &Expr) -> bool {
     match expr {
         Expr::Path { leaf, element, .. } => element.is_empty() && !matches!(leaf, Leaf::Key),
-        Expr::Call(_, args) => args.iter().all(|a| is_key_expr(a) || matches!(a, Expr::Const(_))),
+        Expr::Call(_, args) => args
+            .iter()
+            .all(|a| is_key_expr(a) || matches!(a, Expr::Const(_))),
         _ => false,
     }
 }
@@ -497,11 +711,17 @@ fn add_range(ranges: &mut Vec<Range>, expr: Expr, op: Compare, term: Term, filte
     let at = match ranges.iter().position(|r| r.expr == expr) {
         Some(at) => at,
         None => {
-            ranges.push(Range { expr, lower: None, upper: None });
+            ranges.push(Range {
+                expr,
+                lower: None,
+                upper: None,
+            });
             ranges.len() - 1
         }
     };
-    let Some(range) = ranges.get_mut(at) else { return };
+    let Some(range) = ranges.get_mut(at) else {
+        return;
+    };
     let inclusive = matches!(op, Compare::Le | Compare::Ge);
     let side = match op {
         Compare::Gt | Compare::Ge => &mut range.lower,

@@ -15,11 +15,18 @@ use crate::view::typing::Scope;
 
 impl Planner<'_> {
     /// All ways to compute an aggregate over a subquery, as a plan of one row and one column.
-    pub(super) fn aggregate_options(&mut self, start: State, a: &Aggregate, scope: &Scope) -> Vec<PlanOption> {
+    pub(super) fn aggregate_options(
+        &mut self,
+        start: State,
+        a: &Aggregate,
+        scope: &Scope,
+    ) -> Vec<PlanOption> {
         let mut out: Vec<PlanOption> = self.counted(&start, a, scope).into_iter().collect();
         for partial in self.bound_and_filtered(start, &a.over, 0, &[], scope, None) {
             let mut wanted = Vec::new();
-            a.arg.iter().for_each(|e| super::atoms::of_expr(e, &mut wanted));
+            a.arg
+                .iter()
+                .for_each(|e| super::atoms::of_expr(e, &mut wanted));
             for mut state in self.supply(partial.state.clone(), scope, &wanted) {
                 let arg = match &a.arg {
                     Some(arg) => match self.term(&state, arg) {
@@ -33,11 +40,23 @@ impl Planner<'_> {
                 state.op = Op::Aggregate {
                     input: Box::new(state.op),
                     group: vec![],
-                    aggregates: vec![Aggregation { function: a.function, distinct: a.distinct, arg }],
+                    aggregates: vec![Aggregation {
+                        function: a.function,
+                        distinct: a.distinct,
+                        arg,
+                    }],
                     always: true,
-                    estimate: Estimate { rows: 1.0, cost, ..Estimate::default() },
+                    estimate: Estimate {
+                        rows: 1.0,
+                        cost,
+                        ..Estimate::default()
+                    },
                 };
-                let value = Term::Column { frame: 0, column: 0, path: vec![] };
+                let value = Term::Column {
+                    frame: 0,
+                    column: 0,
+                    path: vec![],
+                };
                 out.push(scalar(state, value));
             }
         }
@@ -47,7 +66,9 @@ impl Planner<'_> {
     /// The aggregate from a counter keyed by the instance that the subquery starts at.
     fn counted(&mut self, start: &State, a: &Aggregate, scope: &Scope) -> Option<PlanOption> {
         let (first, rest) = a.over.split_first()?;
-        let Many::Back(reference) = first.many else { return None };
+        let Many::Back(reference) = first.many else {
+            return None;
+        };
         if first.parent != 0 || !maintainable(a) {
             return None;
         }
@@ -59,7 +80,15 @@ impl Planner<'_> {
         };
         let anchor = self.model.reference(reference).entity;
         let partition = reference_paths(self.model, reference);
-        let s = skeleton(self.model, anchor, &over, &[], partition, vec![], Kind::Groups);
+        let s = skeleton(
+            self.model,
+            anchor,
+            &over,
+            &[],
+            partition,
+            vec![],
+            Kind::Groups,
+        );
         let shape = self.group_shape(s)?;
         let target = self.model.reference(reference).target;
         let keys = key_leaf_paths(self.model, target, 0, &[], &first.steps);
@@ -86,7 +115,9 @@ impl Planner<'_> {
             Some(shape) => Some(shape),
             None if self.growing => {
                 let scope = Scope::new(self.model, s.anchor, &s.over);
-                let scalar = s.key().all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
+                let scalar = s
+                    .key()
+                    .all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
                 scalar.then(|| self.shapes.intern(self.model, s))
             }
             None => None,
@@ -101,26 +132,61 @@ impl Planner<'_> {
         let cost = self.read_cost(state.rows, rows, 16.0);
         let mut next = state.clone();
         next.cost += cost;
-        next.requires.insert(Requirement { shape, column: None });
+        next.requires.insert(Requirement {
+            shape,
+            column: None,
+        });
         next.frames += 1;
         next.op = Op::Get {
             input: Box::new(next.op),
-            get: Get { structure: shape as u16, eq, lower: None, upper: None, reverse: false, page: None },
+            get: Get {
+                structure: shape as u16,
+                eq,
+                lower: None,
+                upper: None,
+                reverse: false,
+                page: None,
+            },
             outer,
-            estimate: Estimate { rows, reads: rows, gets: state.rows, cost },
+            estimate: Estimate {
+                rows,
+                reads: rows,
+                gets: state.rows,
+                cost,
+            },
         };
         next.rows = if outer { rows.max(state.rows) } else { rows };
         next
     }
 
     /// The aggregate's value in the newest frame, a row of groups.
-    fn group_value(&mut self, mut state: State, shape: ShapeId, a: &Aggregate, arg: Option<Expr>) -> Option<(State, Term)> {
-        let function = if a.function == AggregateFn::Avg { AggregateFn::Sum } else { a.function };
-        let stored = Aggregate { function, distinct: false, from: 0, over: vec![], arg };
+    fn group_value(
+        &mut self,
+        mut state: State,
+        shape: ShapeId,
+        a: &Aggregate,
+        arg: Option<Expr>,
+    ) -> Option<(State, Term)> {
+        let function = if a.function == AggregateFn::Avg {
+            AggregateFn::Sum
+        } else {
+            a.function
+        };
+        let stored = Aggregate {
+            function,
+            distinct: false,
+            from: 0,
+            over: vec![],
+            arg,
+        };
         let expr = Expr::Aggregate(Box::new(stored));
         let (column, requirement) = self.shapes.column(shape, &expr)?;
         state.requires.insert(requirement);
-        let column = Term::Column { frame: state.frames - 1, column: column as u16, path: vec![] };
+        let column = Term::Column {
+            frame: state.frames - 1,
+            column: column as u16,
+            path: vec![],
+        };
         let read = match a.function {
             AggregateFn::Count => Function::OrZero,
             AggregateFn::Avg => Function::AvgOf,
@@ -131,8 +197,15 @@ impl Planner<'_> {
 
     /// A grouped query from groups that are kept: states whose known values are the query's group
     /// expressions and aggregates.
-    pub(super) fn group_options(&mut self, start: &State, query: &Query, _scope: &Scope) -> Vec<State> {
-        let Some(by) = &query.group else { return vec![] };
+    pub(super) fn group_options(
+        &mut self,
+        start: &State,
+        query: &Query,
+        _scope: &Scope,
+    ) -> Vec<State> {
+        let Some(by) = &query.group else {
+            return vec![];
+        };
         let aggregates = group_aggregates(query);
         let nested = start.nodes.first().is_some_and(Option::is_some);
         if nested || !aggregates.iter().all(maintainable) || !by.iter().all(is_key_expr) {
@@ -157,10 +230,18 @@ impl Planner<'_> {
         }
         eqs.sort();
         let directed = |e: &Expr| {
-            query.order.iter().find(|(o, _)| o == e).map_or(Direction::Asc, |(_, d)| *d)
+            query
+                .order
+                .iter()
+                .find(|(o, _)| o == e)
+                .map_or(Direction::Asc, |(_, d)| *d)
         };
         let mut clustering: Vec<(Expr, Direction)> = Vec::new();
-        let ordered = query.order.iter().map(|(e, _)| e).filter(|e| by.contains(e));
+        let ordered = query
+            .order
+            .iter()
+            .map(|(e, _)| e)
+            .filter(|e| by.contains(e));
         for e in ordered.chain(by) {
             let bound = eqs.iter().any(|(q, _)| q == e);
             if !bound && !clustering.iter().any(|(c, _)| c == e) {
@@ -171,38 +252,70 @@ impl Planner<'_> {
         if partition.is_empty() && self.target.capabilities.partition_required {
             return vec![];
         }
-        let s = skeleton(self.model, query.anchor, &query.over, &fixed, partition, clustering, Kind::Groups);
+        let s = skeleton(
+            self.model,
+            query.anchor,
+            &query.over,
+            &fixed,
+            partition,
+            clustering,
+            Kind::Groups,
+        );
         if follows_elements(&s) {
             return vec![];
         }
-        let Some(shape) = self.group_shape(s) else { return vec![] };
+        let Some(shape) = self.group_shape(s) else {
+            return vec![];
+        };
         let eq: Option<Vec<Term>> = eqs.iter().map(|(_, v)| self.term(start, v)).collect();
         let Some(eq) = eq else { return vec![] };
         let mut state = self.get_group(start, shape, eq, by.is_empty());
         let frame = state.frames - 1;
         for e in by {
-            let Some(column) = self.shapes.get(shape).key().position(|k| k == e) else { return vec![] };
-            state.known.push((e.clone(), Term::Column { frame, column: column as u16, path: vec![] }));
+            let Some(column) = self.shapes.get(shape).key().position(|k| k == e) else {
+                return vec![];
+            };
+            state.known.push((
+                e.clone(),
+                Term::Column {
+                    frame,
+                    column: column as u16,
+                    path: vec![],
+                },
+            ));
         }
         for a in &aggregates {
-            let Some((next, term)) = self.group_value(state, shape, a, a.arg.clone()) else { return vec![] };
+            let Some((next, term)) = self.group_value(state, shape, a, a.arg.clone()) else {
+                return vec![];
+            };
             state = next;
-            state.known.push((Expr::Aggregate(Box::new(a.clone())), term));
+            state
+                .known
+                .push((Expr::Aggregate(Box::new(a.clone())), term));
         }
         if !later.is_empty() {
             let tests: Option<Vec<Test>> = later
                 .iter()
                 .map(|p| match p {
-                    Pred::Compare(a, op, b) => {
-                        Some(Test::Compare(self.term(&state, a)?, *op, self.term(&state, b)?))
-                    }
+                    Pred::Compare(a, op, b) => Some(Test::Compare(
+                        self.term(&state, a)?,
+                        *op,
+                        self.term(&state, b)?,
+                    )),
                     _ => None,
                 })
                 .collect();
             let Some(tests) = tests else { return vec![] };
             state.rows *= crate::design::stats::RANGE;
-            let estimate = Estimate { rows: state.rows, ..Estimate::default() };
-            state.op = Op::Filter { input: Box::new(state.op), tests, estimate };
+            let estimate = Estimate {
+                rows: state.rows,
+                ..Estimate::default()
+            };
+            state.op = Op::Filter {
+                input: Box::new(state.op),
+                tests,
+                estimate,
+            };
         }
         vec![state]
     }
@@ -213,25 +326,43 @@ fn maintainable(a: &Aggregate) -> bool {
     let plain = |e: &Expr| {
         let mut found = Vec::new();
         super::atoms::of_expr(e, &mut found);
-        found.iter().all(|a| matches!(a, Expr::Path { element, .. } if element.is_empty()))
+        found
+            .iter()
+            .all(|a| matches!(a, Expr::Path { element, .. } if element.is_empty()))
             && !Mentions::of_expr(e).params
     };
     !a.distinct
-        && matches!(a.function, AggregateFn::Count | AggregateFn::Sum | AggregateFn::Avg)
+        && matches!(
+            a.function,
+            AggregateFn::Count | AggregateFn::Sum | AggregateFn::Avg
+        )
         && a.arg.as_ref().is_none_or(plain)
 }
 
 /// No structure copies over references inside elements.
 fn follows_elements(s: &crate::view::Structure) -> bool {
     let mut found = Vec::new();
-    s.filter.iter().for_each(|p| super::atoms::of_pred(p, &mut found));
-    found.iter().any(|a| matches!(a, Expr::Path { element, .. } if !element.is_empty()))
+    s.filter
+        .iter()
+        .for_each(|p| super::atoms::of_pred(p, &mut found));
+    found
+        .iter()
+        .any(|a| matches!(a, Expr::Path { element, .. } if !element.is_empty()))
 }
 
 fn scalar(state: State, value: Term) -> PlanOption {
-    let output = vec![Output { name: "value".into(), term: value, ty: Type::Any }];
+    let output = vec![Output {
+        name: "value".into(),
+        term: value,
+        ty: Type::Any,
+    }];
     PlanOption {
-        plan: Plan { outer: state.outer, root: state.op, output, cursor: vec![] },
+        plan: Plan {
+            outer: state.outer,
+            root: state.op,
+            output,
+            cursor: vec![],
+        },
         cost: state.cost,
         rows: state.rows,
         requires: state.requires,

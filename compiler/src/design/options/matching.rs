@@ -96,12 +96,12 @@ impl Problem {
         let key: Vec<&Expr> = s.key().collect();
         for part in &key {
             let known = |e: &Expr| {
-                eqs.iter().find(|q| q.expr == *e && matches!(q.value, EqValue::One(_))).and_then(
-                    |q| match &q.value {
+                eqs.iter()
+                    .find(|q| q.expr == *e && matches!(q.value, EqValue::One(_)))
+                    .and_then(|q| match &q.value {
                         EqValue::One(term) => Some(term.clone()),
                         EqValue::Each(_) => None,
-                    },
-                )
+                    })
             };
             if let Some(eq) = eqs.iter().find(|q| q.expr == **part) {
                 match &eq.value {
@@ -143,9 +143,17 @@ impl Problem {
             return scan.then_some(m);
         }
         if !s.over.is_empty() {
-            m.absorbed.extend(self.exists.iter().find(|e| e.over == s.over).map(|e| e.filter));
+            m.absorbed.extend(
+                self.exists
+                    .iter()
+                    .find(|e| e.over == s.over)
+                    .map(|e| e.filter),
+            );
         }
-        if let Some(range) = key.get(m.bound.len()).and_then(|e| self.ranges.iter().find(|r| r.expr == **e)) {
+        if let Some(range) = key
+            .get(m.bound.len())
+            .and_then(|e| self.ranges.iter().find(|r| r.expr == **e))
+        {
             if let Some((bound, filter)) = &range.lower {
                 m.lower = Some(bound.clone());
                 m.absorbed.push(*filter);
@@ -161,8 +169,12 @@ impl Problem {
 
     fn match_order(&self, s: &Structure, m: &mut Match) {
         let Some(order) = &self.order else { return };
-        let behind: Vec<(&Expr, Direction)> =
-            s.key().enumerate().skip(m.bound.len()).map(|(i, e)| (e, s.direction(i))).collect();
+        let behind: Vec<(&Expr, Direction)> = s
+            .key()
+            .enumerate()
+            .skip(m.bound.len())
+            .map(|(i, e)| (e, s.direction(i)))
+            .collect();
         let mut reverse = None;
         for ((expr, direction), (part, stored)) in order.iter().zip(&behind) {
             let turned = direction != stored;
@@ -182,7 +194,9 @@ impl Problem {
     /// Adds the candidates that this problem calls for.
     pub(super) fn grow(&self, planner: &mut Planner) {
         let one: Vec<&Eq> = self.eqs.iter().collect();
-        let must: Vec<usize> = (0..one.len()).filter(|&i| one.get(i).is_some_and(|q| q.filter.is_none())).collect();
+        let must: Vec<usize> = (0..one.len())
+            .filter(|&i| one.get(i).is_some_and(|q| q.filter.is_none()))
+            .collect();
         let free: Vec<usize> = (0..one.len()).filter(|i| !must.contains(i)).collect();
         for picked in subsets(&free) {
             let parts: Vec<Expr> = must
@@ -206,7 +220,10 @@ impl Problem {
         }
         for range in &self.ranges {
             let alone = vec![(range.expr.clone(), Direction::Asc)];
-            if !suffixes.iter().any(|s| s.first().map(|(e, _)| e) == Some(&range.expr)) {
+            if !suffixes
+                .iter()
+                .any(|s| s.first().map(|(e, _)| e) == Some(&range.expr))
+            {
                 suffixes.push(alone);
             }
         }
@@ -251,18 +268,23 @@ pub(super) fn add(
 /// from its parent stands in the structure's key.
 fn determines(model: &Model, s: &Structure) -> bool {
     s.over.iter().enumerate().all(|(i, unfold)| {
-        let Many::Back(reference) = unfold.many else { return false };
+        let Many::Back(reference) = unfold.many else {
+            return false;
+        };
         let node = (i + 1) as u16;
         let leaves = model.key_leaves(model.reference(reference).entity);
-        leaves.iter().filter(|l| l.steps.first() != Some(&reference)).all(|l| {
-            let path = Expr::Path {
-                node,
-                element: vec![],
-                steps: l.steps.clone(),
-                leaf: crate::model::Leaf::Attribute(l.attribute, vec![]),
-            };
-            s.key().any(|e| *e == path)
-        })
+        leaves
+            .iter()
+            .filter(|l| l.steps.first() != Some(&reference))
+            .all(|l| {
+                let path = Expr::Path {
+                    node,
+                    element: vec![],
+                    steps: l.steps.clone(),
+                    leaf: crate::model::Leaf::Attribute(l.attribute, vec![]),
+                };
+                s.key().any(|e| *e == path)
+            })
     })
 }
 
@@ -283,7 +305,11 @@ fn partitions(sorted: &[Expr], ordered: bool) -> Vec<Vec<Expr>> {
     subsets(&indices)
         .into_iter()
         .filter(|s| !s.is_empty())
-        .map(|s| s.into_iter().filter_map(|i| sorted.get(i).cloned()).collect())
+        .map(|s| {
+            s.into_iter()
+                .filter_map(|i| sorted.get(i).cloned())
+                .collect()
+        })
         .collect()
 }
 
@@ -296,7 +322,10 @@ fn subsets(indices: &[usize]) -> Vec<Vec<usize>> {
     }
     (0..1u32 << indices.len())
         .map(|mask| {
-            let picked = indices.iter().enumerate().filter(|(bit, _)| mask & (1 << bit) != 0);
+            let picked = indices
+                .iter()
+                .enumerate()
+                .filter(|(bit, _)| mask & (1 << bit) != 0);
             picked.map(|(_, &i)| i).collect()
         })
         .collect()

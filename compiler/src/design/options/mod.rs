@@ -59,7 +59,11 @@ pub(crate) struct Planner<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// A row of a candidate, in which the node is node 0.
-    Row { frame: u16, shape: ShapeId, fetched: Vec<Fetched> },
+    Row {
+        frame: u16,
+        shape: ShapeId,
+        fetched: Vec<Fetched>,
+    },
     /// A computed frame: an element of a collection.
     Element { frame: u16, fetched: Vec<Fetched> },
 }
@@ -104,12 +108,20 @@ impl<'a> Planner<'a> {
     }
 
     fn breadth(&self) -> usize {
-        let full = BREADTH.get(self.depth).or(BREADTH.last()).copied().unwrap_or(1);
+        let full = BREADTH
+            .get(self.depth)
+            .or(BREADTH.last())
+            .copied()
+            .unwrap_or(1);
         (full >> self.tired()).max(1)
     }
 
     fn subplans(&self) -> usize {
-        let full = SUBPLANS.get(self.depth).or(SUBPLANS.last()).copied().unwrap_or(1);
+        let full = SUBPLANS
+            .get(self.depth)
+            .or(SUBPLANS.last())
+            .copied()
+            .unwrap_or(1);
         (full >> self.tired()).max(1)
     }
 
@@ -127,8 +139,22 @@ impl<'a> Planner<'a> {
 
 impl State {
     /// The start of a plan, or of a subplan of a plan that has so many frames.
-    fn start(frames: u16, nodes: Vec<Option<Source>>, rows: f64, requires: BTreeSet<Requirement>) -> State {
-        State { op: Op::Input, outer: frames, frames, nodes, known: vec![], rows, cost: 0.0, requires }
+    fn start(
+        frames: u16,
+        nodes: Vec<Option<Source>>,
+        rows: f64,
+        requires: BTreeSet<Requirement>,
+    ) -> State {
+        State {
+            op: Op::Input,
+            outer: frames,
+            frames,
+            nodes,
+            known: vec![],
+            rows,
+            cost: 0.0,
+            requires,
+        }
     }
 }
 
@@ -137,7 +163,11 @@ impl State {
 /// A beaten one may know more than the one that beats it, but what it knows can be fetched later
 /// for no more than it has paid.
 fn trim(mut states: Vec<State>, breadth: usize) -> Vec<State> {
-    states.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.requires.len().cmp(&b.requires.len())));
+    states.sort_by(|a, b| {
+        a.cost
+            .total_cmp(&b.cost)
+            .then(a.requires.len().cmp(&b.requires.len()))
+    });
     let mut kept: Vec<State> = Vec::new();
     for state in states {
         if kept.len() < breadth && !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
@@ -149,7 +179,11 @@ fn trim(mut states: Vec<State>, breadth: usize) -> Vec<State> {
 
 /// Drops options that another one beats with no more requirements and no more cost.
 pub(crate) fn undominated(mut options: Vec<PlanOption>) -> Vec<PlanOption> {
-    options.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.requires.len().cmp(&b.requires.len())));
+    options.sort_by(|a, b| {
+        a.cost
+            .total_cmp(&b.cost)
+            .then(a.requires.len().cmp(&b.requires.len()))
+    });
     let mut kept: Vec<PlanOption> = Vec::new();
     for option in options {
         if !kept.iter().any(|k| k.requires.is_subset(&option.requires)) {

@@ -35,13 +35,23 @@ impl Planner<'_> {
         let outer = start.rows;
         if query.group.is_some() {
             for state in self.group_options(&start, query, scope) {
-                let partial = Partial { state, left: vec![], ordered: false, paged: false };
+                let partial = Partial {
+                    state,
+                    left: vec![],
+                    ordered: false,
+                    paged: false,
+                };
                 out.extend(self.finish(partial, query, scope, &order, outer));
             }
         }
-        for partial in
-            self.bound_and_filtered(start, &query.over, query.subject, &query.filter, scope, wish.as_ref())
-        {
+        for partial in self.bound_and_filtered(
+            start,
+            &query.over,
+            query.subject,
+            &query.filter,
+            scope,
+            wish.as_ref(),
+        ) {
             let grouped = match &query.group {
                 None => vec![partial],
                 Some(by) => self.grouped(partial, query, by, scope),
@@ -65,23 +75,39 @@ impl Planner<'_> {
     ) -> Vec<Partial> {
         let breadth = self.breadth();
         let nested = start.nodes.first().is_some_and(Option::is_some);
-        let first =
-            Partial { state: start, left: (0..filters.len()).collect(), ordered: false, paged: false };
+        let first = Partial {
+            state: start,
+            left: (0..filters.len()).collect(),
+            ordered: false,
+            paged: false,
+        };
         let mut partials = vec![first];
         if !nested {
-            let NodeType::Instance(anchor) = scope.node(0) else { return vec![] };
+            let NodeType::Instance(anchor) = scope.node(0) else {
+                return vec![];
+            };
             let wish = if over.is_empty() { wish } else { None };
-            let bound = partials.iter().flat_map(|p| self.bind(p, 0, anchor, &[], filters, scope, wish));
+            let bound = partials
+                .iter()
+                .flat_map(|p| self.bind(p, 0, anchor, &[], filters, scope, wish));
             partials = trim_partials(bound.collect(), 2 * breadth);
         }
         for (i, unfold) in over.iter().enumerate() {
             // Only the one set of rows that makes up the answer can bring its order along.
-            let wish = if nested && over.len() == 1 { wish } else { None };
+            let wish = if nested && over.len() == 1 {
+                wish
+            } else {
+                None
+            };
             let node = (i + 1) as NodeId;
-            let next = partials.iter().flat_map(|p| self.unfold(p, node, unfold, filters, scope, wish));
+            let next = partials
+                .iter()
+                .flat_map(|p| self.unfold(p, node, unfold, filters, scope, wish));
             partials = trim_partials(next.collect(), 2 * breadth);
         }
-        let filtered = partials.into_iter().flat_map(|p| self.filter(p, filters, scope));
+        let filtered = partials
+            .into_iter()
+            .flat_map(|p| self.filter(p, filters, scope));
         trim_partials(filtered.collect(), 2 * breadth)
     }
 
@@ -100,30 +126,62 @@ impl Planner<'_> {
                 let target = self.model.reference(*reference).target;
                 let keys = key_leaf_paths(self.model, target, unfold.parent, &[], &unfold.steps);
                 for state in self.supply(partial.state.clone(), scope, &keys) {
-                    let terms: Option<Vec<Term>> = keys.iter().map(|k| self.locate(&state, k)).collect();
+                    let terms: Option<Vec<Term>> =
+                        keys.iter().map(|k| self.locate(&state, k)).collect();
                     let Some(terms) = terms else { continue };
-                    let given: Vec<(Expr, Term)> =
-                        reference_paths(self.model, *reference).into_iter().zip(terms).collect();
-                    let here = Partial { state, ..partial.clone() };
+                    let given: Vec<(Expr, Term)> = reference_paths(self.model, *reference)
+                        .into_iter()
+                        .zip(terms)
+                        .collect();
+                    let here = Partial {
+                        state,
+                        ..partial.clone()
+                    };
                     let entity = self.model.reference(*reference).entity;
                     out.extend(self.bind(&here, node, entity, &given, filters, scope, wish));
                 }
             }
             Many::Elements(..) | Many::ElementElements(_) => {
                 let (steps, leaf) = match &unfold.many {
-                    Many::Elements(a, path) => (unfold.steps.clone(), Leaf::Attribute(*a, path.clone())),
+                    Many::Elements(a, path) => {
+                        (unfold.steps.clone(), Leaf::Attribute(*a, path.clone()))
+                    }
                     Many::ElementElements(path) => (vec![], Leaf::Element(path.clone())),
                     Many::Back(_) => return out,
                 };
-                let atom = Expr::Path { node: unfold.parent, element: vec![], steps, leaf };
-                for mut state in self.supply(partial.state.clone(), scope, std::slice::from_ref(&atom)) {
-                    let Some(of) = self.locate(&state, &atom) else { continue };
+                let atom = Expr::Path {
+                    node: unfold.parent,
+                    element: vec![],
+                    steps,
+                    leaf,
+                };
+                for mut state in
+                    self.supply(partial.state.clone(), scope, std::slice::from_ref(&atom))
+                {
+                    let Some(of) = self.locate(&state, &atom) else {
+                        continue;
+                    };
                     let frame = state.frames;
                     state.frames += 1;
                     state.rows *= self.stats.fan(unfold, scope).avg;
-                    state.op = Op::Elements { input: Box::new(state.op), of };
-                    set_node(&mut state, node, Source::Element { frame, fetched: vec![] });
-                    out.push(Partial { state, left: partial.left.clone(), ordered: false, paged: false });
+                    state.op = Op::Elements {
+                        input: Box::new(state.op),
+                        of,
+                    };
+                    set_node(
+                        &mut state,
+                        node,
+                        Source::Element {
+                            frame,
+                            fetched: vec![],
+                        },
+                    );
+                    out.push(Partial {
+                        state,
+                        left: partial.left.clone(),
+                        ordered: false,
+                        paged: false,
+                    });
                 }
             }
         }
@@ -132,7 +190,11 @@ impl Planner<'_> {
 
     /// Applies the filters that no get has made good.
     fn filter(&mut self, partial: Partial, filters: &[Pred], scope: &Scope) -> Vec<Partial> {
-        let left: Vec<&Pred> = partial.left.iter().filter_map(|&i| filters.get(i)).collect();
+        let left: Vec<&Pred> = partial
+            .left
+            .iter()
+            .filter_map(|&i| filters.get(i))
+            .collect();
         if left.is_empty() {
             return vec![partial];
         }
@@ -141,15 +203,22 @@ impl Planner<'_> {
         let wanted = self.whole_keys(&wanted);
         let mut exists = Vec::new();
         left.iter().for_each(|p| collect_exists(p, &mut exists));
-        let pass: f64 = left.iter().map(|p| self.stats.selectivity(scope, p)).product();
+        let pass: f64 = left
+            .iter()
+            .map(|p| self.stats.selectivity(scope, p))
+            .product();
         let mut out = Vec::new();
         for state in self.supply(partial.state.clone(), scope, &wanted) {
             let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
             for pred in &exists {
-                let Pred::Exists { from, over, filter } = pred else { continue };
+                let Pred::Exists { from, over, filter } = pred else {
+                    continue;
+                };
                 let mut next = Vec::new();
                 for (state, tests) in ways {
-                    for (state, test) in self.exists_options(&state, scope, *from, over, filter.as_deref()) {
+                    for (state, test) in
+                        self.exists_options(&state, scope, *from, over, filter.as_deref())
+                    {
                         let mut tests = tests.clone();
                         tests.push((pred.clone(), test));
                         next.push((state, tests));
@@ -160,24 +229,42 @@ impl Planner<'_> {
                 ways = next;
             }
             for (mut state, known) in ways {
-                let tests: Option<Vec<Test>> = left.iter().map(|p| self.test(&state, p, &known)).collect();
+                let tests: Option<Vec<Test>> =
+                    left.iter().map(|p| self.test(&state, p, &known)).collect();
                 let Some(tests) = tests else { continue };
                 state.rows *= pass;
-                let estimate = Estimate { rows: state.rows, ..Estimate::default() };
-                state.op = Op::Filter { input: Box::new(state.op), tests, estimate };
-                out.push(Partial { state, left: vec![], ..partial.clone() });
+                let estimate = Estimate {
+                    rows: state.rows,
+                    ..Estimate::default()
+                };
+                state.op = Op::Filter {
+                    input: Box::new(state.op),
+                    tests,
+                    estimate,
+                };
+                out.push(Partial {
+                    state,
+                    left: vec![],
+                    ..partial.clone()
+                });
             }
         }
         out
     }
 
     fn test(&self, state: &State, pred: &Pred, known: &[(Pred, Test)]) -> Option<Test> {
-        let all = |list: &[Pred]| list.iter().map(|p| self.test(state, p, known)).collect::<Option<Vec<_>>>();
+        let all = |list: &[Pred]| {
+            list.iter()
+                .map(|p| self.test(state, p, known))
+                .collect::<Option<Vec<_>>>()
+        };
         Some(match pred {
             Pred::And(list) => Test::And(all(list)?),
             Pred::Or(list) => Test::Or(all(list)?),
             Pred::Not(p) => Test::Not(Box::new(self.test(state, p, known)?)),
-            Pred::Compare(a, op, b) => Test::Compare(self.term(state, a)?, *op, self.term(state, b)?),
+            Pred::Compare(a, op, b) => {
+                Test::Compare(self.term(state, a)?, *op, self.term(state, b)?)
+            }
             Pred::In(a, list) => {
                 let list: Option<Vec<_>> = list.iter().map(|e| self.term(state, e)).collect();
                 Test::In(self.term(state, a)?, list?)
@@ -189,11 +276,20 @@ impl Planner<'_> {
     }
 
     /// Groups rows by an operator.
-    fn grouped(&mut self, partial: Partial, query: &Query, by: &[Expr], scope: &Scope) -> Vec<Partial> {
+    fn grouped(
+        &mut self,
+        partial: Partial,
+        query: &Query,
+        by: &[Expr],
+        scope: &Scope,
+    ) -> Vec<Partial> {
         let aggregates = group_aggregates(query);
         let mut wanted = Vec::new();
         by.iter().for_each(|e| atoms::of_expr(e, &mut wanted));
-        aggregates.iter().filter_map(|a| a.arg.as_ref()).for_each(|e| atoms::of_expr(e, &mut wanted));
+        aggregates
+            .iter()
+            .filter_map(|a| a.arg.as_ref())
+            .for_each(|e| atoms::of_expr(e, &mut wanted));
         let wanted = self.whole_keys(&wanted);
         let mut out = Vec::new();
         for mut state in self.supply(partial.state.clone(), scope, &wanted) {
@@ -205,16 +301,36 @@ impl Planner<'_> {
                         Some(arg) => Some(self.term(&state, arg)?),
                         None => None,
                     };
-                    Some(Aggregation { function: a.function, distinct: a.distinct, arg })
+                    Some(Aggregation {
+                        function: a.function,
+                        distinct: a.distinct,
+                        arg,
+                    })
                 })
                 .collect();
-            let (Some(group), Some(list)) = (group, list) else { continue };
-            let groups: f64 = by.iter().map(|e| self.stats.cardinality(scope, e)).product();
+            let (Some(group), Some(list)) = (group, list) else {
+                continue;
+            };
+            let groups: f64 = by
+                .iter()
+                .map(|e| self.stats.cardinality(scope, e))
+                .product();
             let cost = state.rows * self.target.cost.sort_row;
             state.cost += cost;
-            state.rows = state.rows.min(groups).max(f64::from(u8::from(by.is_empty())));
-            let column = |i: usize| Term::Column { frame: 0, column: i as u16, path: vec![] };
-            state.known = by.iter().enumerate().map(|(i, e)| (e.clone(), column(i))).collect();
+            state.rows = state
+                .rows
+                .min(groups)
+                .max(f64::from(u8::from(by.is_empty())));
+            let column = |i: usize| Term::Column {
+                frame: 0,
+                column: i as u16,
+                path: vec![],
+            };
+            state.known = by
+                .iter()
+                .enumerate()
+                .map(|(i, e)| (e.clone(), column(i)))
+                .collect();
             let behind = aggregates.iter().enumerate();
             state.known.extend(
                 behind.map(|(i, a)| (Expr::Aggregate(Box::new(a.clone())), column(by.len() + i))),
@@ -224,11 +340,20 @@ impl Planner<'_> {
                 group,
                 aggregates: list,
                 always: by.is_empty(),
-                estimate: Estimate { rows: state.rows, cost, ..Estimate::default() },
+                estimate: Estimate {
+                    rows: state.rows,
+                    cost,
+                    ..Estimate::default()
+                },
             };
             state.frames = 1;
             state.nodes = vec![None];
-            out.push(Partial { state, left: vec![], ordered: false, paged: false });
+            out.push(Partial {
+                state,
+                left: vec![],
+                ordered: false,
+                paged: false,
+            });
         }
         out
     }
@@ -249,17 +374,31 @@ impl Planner<'_> {
         } else {
             let wanted = self.missing(&partial.state, order.iter().map(|(e, _)| e));
             for mut state in self.supply(partial.state.clone(), scope, &wanted) {
-                let by: Option<Vec<_>> =
-                    order.iter().map(|(e, d)| Some((self.term(&state, e)?, *d))).collect();
+                let by: Option<Vec<_>> = order
+                    .iter()
+                    .map(|(e, d)| Some((self.term(&state, e)?, *d)))
+                    .collect();
                 let Some(by) = by else { continue };
                 if !partial.ordered {
                     let cost = self.target.cost.sort + state.rows * self.target.cost.sort_row;
                     state.cost += cost;
-                    let estimate = Estimate { rows: state.rows, cost, ..Estimate::default() };
-                    state.op = Op::Sort { input: Box::new(state.op), by: by.clone(), estimate };
+                    let estimate = Estimate {
+                        rows: state.rows,
+                        cost,
+                        ..Estimate::default()
+                    };
+                    state.op = Op::Sort {
+                        input: Box::new(state.op),
+                        by: by.clone(),
+                        estimate,
+                    };
                 }
                 if let (true, Some(page)) = (unpaged, &query.page) {
-                    state.op = Op::Page { input: Box::new(state.op), by, page: page.clone() };
+                    state.op = Op::Page {
+                        input: Box::new(state.op),
+                        by,
+                        page: page.clone(),
+                    };
                 }
                 sorted.push(state);
             }
@@ -267,10 +406,16 @@ impl Planner<'_> {
         let mut out = Vec::new();
         for mut state in sorted {
             if let Some(limit) = &query.limit {
-                let Some(count) = self.term(&state, limit) else { continue };
+                let Some(count) = self.term(&state, limit) else {
+                    continue;
+                };
                 state.rows = state.rows.min(outer * limit_rows(limit));
                 let last = matches!(query.page, Some(Page::Before(_)));
-                state.op = Op::Limit { input: Box::new(state.op), count, last };
+                state.op = Op::Limit {
+                    input: Box::new(state.op),
+                    count,
+                    last,
+                };
             }
             let wanted = self.missing(&state, query.select.iter().map(|i| &i.expr));
             for state in self.supply(state, scope, &wanted) {
@@ -280,19 +425,34 @@ impl Planner<'_> {
         undominated(out)
     }
 
-    fn output(&self, state: State, query: &Query, scope: &Scope, order: &[(Expr, Direction)]) -> Option<PlanOption> {
+    fn output(
+        &self,
+        state: State,
+        query: &Query,
+        scope: &Scope,
+        order: &[(Expr, Direction)],
+    ) -> Option<PlanOption> {
         let output: Option<Vec<Output>> = query
             .select
             .iter()
             .map(|item| {
                 let term = self.term(&state, &item.expr)?;
                 let ty = scope.type_of(self.model, &self.params, &item.expr).0;
-                Some(Output { name: item.name.clone(), term, ty })
+                Some(Output {
+                    name: item.name.clone(),
+                    term,
+                    ty,
+                })
             })
             .collect();
         let cursor: Option<Vec<Term>> = order.iter().map(|(e, _)| self.term(&state, e)).collect();
         Some(PlanOption {
-            plan: Plan { outer: state.outer, root: state.op, output: output?, cursor: cursor.unwrap_or_default() },
+            plan: Plan {
+                outer: state.outer,
+                root: state.op,
+                output: output?,
+                cursor: cursor.unwrap_or_default(),
+            },
             cost: state.cost,
             rows: state.rows,
             requires: state.requires,
@@ -311,9 +471,16 @@ impl Planner<'_> {
         let mut out: Vec<Expr> = Vec::new();
         for atom in wanted {
             let parts = match atom {
-                Expr::Path { node, element, steps, leaf: Leaf::Key } if !steps.is_empty() => {
+                Expr::Path {
+                    node,
+                    element,
+                    steps,
+                    leaf: Leaf::Key,
+                } if !steps.is_empty() => {
                     let target = steps.last().map(|&s| self.model.reference(s).target);
-                    target.map_or(vec![], |t| key_leaf_paths(self.model, t, *node, element, steps))
+                    target.map_or(vec![], |t| {
+                        key_leaf_paths(self.model, t, *node, element, steps)
+                    })
                 }
                 _ => vec![atom.clone()],
             };
@@ -355,7 +522,12 @@ pub fn free_order(query: &Query) -> Vec<(Expr, Direction)> {
             _ => false,
         })
     };
-    query.order.iter().filter(|(e, _)| !fixed(e)).cloned().collect()
+    query
+        .order
+        .iter()
+        .filter(|(e, _)| !fixed(e))
+        .cloned()
+        .collect()
 }
 
 /// The distinct aggregates of the group in a query's answer and order.

@@ -2,7 +2,7 @@
 //! application-side join), or from a subplan.
 
 use super::atoms::{self, Mentions};
-use super::{Fetched, Planner, PlanOption, Source, State, trim, undominated};
+use super::{Fetched, PlanOption, Planner, Source, State, trim, undominated};
 use crate::design::plan::{Estimate, Get, Op, Sub, Term, Test};
 use crate::design::shape::{Requirement, ShapeId, key_paths};
 use crate::model::{EntityId, Expr, Leaf, NodeId, Pred, ReferenceId, Type};
@@ -21,7 +21,10 @@ impl Planner<'_> {
         for atom in wanted {
             if let Some(start) = PathStart::of(atom) {
                 let nearest = self.known_at(atom);
-                match groups.iter_mut().find(|(s, n, _)| *s == start && *n == nearest) {
+                match groups
+                    .iter_mut()
+                    .find(|(s, n, _)| *s == start && *n == nearest)
+                {
                     Some((_, _, group)) => group.push(atom.clone()),
                     None => groups.push((start, nearest, vec![atom.clone()])),
                 }
@@ -30,11 +33,15 @@ impl Planner<'_> {
         // Shorter paths first: what they fetch may hold what longer ones ask for.
         groups.sort_by_key(|(s, nearest, _)| (*nearest, s.steps.len()));
         for (start, nearest, group) in &groups {
-            let next = states.into_iter().flat_map(|s| self.supply_group(s, scope, start, *nearest, group));
+            let next = states
+                .into_iter()
+                .flat_map(|s| self.supply_group(s, scope, start, *nearest, group));
             states = trim(next.collect(), breadth);
         }
         for atom in wanted.iter().filter(|a| PathStart::of(a).is_none()) {
-            let next = states.into_iter().flat_map(|s| self.supply_subquery(s, scope, atom));
+            let next = states
+                .into_iter()
+                .flat_map(|s| self.supply_subquery(s, scope, atom));
             states = trim(next.collect(), breadth);
         }
         states
@@ -48,7 +55,10 @@ impl Planner<'_> {
         nearest: usize,
         group: &[Expr],
     ) -> Vec<State> {
-        let missing: Vec<&Expr> = group.iter().filter(|a| self.locate(&state, a).is_none()).collect();
+        let missing: Vec<&Expr> = group
+            .iter()
+            .filter(|a| self.locate(&state, a).is_none())
+            .collect();
         if missing.is_empty() {
             return vec![state];
         }
@@ -60,8 +70,14 @@ impl Planner<'_> {
         };
         // Fetched already at this very instance: its home has every value of it.
         let here = start.steps.get(..nearest).unwrap_or_default();
-        if let Some(f) = fetched.iter().find(|f| f.element == start.element && f.steps == here) {
-            return self.take_from(&state, f.shape, nearest, &missing).into_iter().collect();
+        if let Some(f) = fetched
+            .iter()
+            .find(|f| f.element == start.element && f.steps == here)
+        {
+            return self
+                .take_from(&state, f.shape, nearest, &missing)
+                .into_iter()
+                .collect();
         }
         let mut out = Vec::new();
         if let Source::Row { shape, .. } = &source {
@@ -74,13 +90,20 @@ impl Planner<'_> {
                 out.extend(self.take_from(&state, f.shape, f.steps.len(), &missing));
             }
         }
-        let mut prefixes: Vec<Vec<ReferenceId>> =
-            start.steps.get(..nearest).map(<[_]>::to_vec).into_iter().collect();
+        let mut prefixes: Vec<Vec<ReferenceId>> = start
+            .steps
+            .get(..nearest)
+            .map(<[_]>::to_vec)
+            .into_iter()
+            .collect();
         if nearest > 0 && start.element.is_empty() {
             prefixes.push(vec![]);
         }
         for prefix in prefixes {
-            if fetched.iter().any(|f| f.element == start.element && f.steps == prefix) {
+            if fetched
+                .iter()
+                .any(|f| f.element == start.element && f.steps == prefix)
+            {
                 continue;
             }
             for (next, shape) in self.fetch(&state, scope, start, &prefix) {
@@ -93,29 +116,47 @@ impl Planner<'_> {
     /// How many steps into its path an atom is kept: at its end, or for a part of a key where the
     /// reference to that key is.
     fn known_at(&self, atom: &Expr) -> usize {
-        let Expr::Path { steps, leaf, .. } = atom else { return 0 };
-        let Leaf::Attribute(a, path) = leaf else { return steps.len() };
+        let Expr::Path { steps, leaf, .. } = atom else {
+            return 0;
+        };
+        let Leaf::Attribute(a, path) = leaf else {
+            return steps.len();
+        };
         let within = |n: &usize| {
             let (walked, behind) = steps.split_at(*n);
             path.is_empty()
                 && walked.last().is_some_and(|&last| {
                     let leaves = self.model.key_leaves(self.model.reference(last).target);
-                    leaves.iter().any(|l| l.attribute == *a && l.steps == behind)
+                    leaves
+                        .iter()
+                        .any(|l| l.attribute == *a && l.steps == behind)
                 })
         };
-        (1..=steps.len()).find(within).map_or(steps.len(), |n| n - 1)
+        (1..=steps.len())
+            .find(within)
+            .map_or(steps.len(), |n| n - 1)
     }
 
     /// A row may carry copies of its anchor's values: always in lists, in groups if the key
     /// determines the anchor.
     fn can_copy(&self, shape: ShapeId) -> bool {
         let s = self.shapes.get(shape);
-        let anchored = || key_paths(self.model, s.anchor).iter().all(|leaf| s.key().any(|e| e == leaf));
+        let anchored = || {
+            key_paths(self.model, s.anchor)
+                .iter()
+                .all(|leaf| s.key().any(|e| e == leaf))
+        };
         s.kind == Kind::Lists || anchored()
     }
 
     /// The state with the atoms as columns of a candidate that is `skip` steps into their paths.
-    fn take_from(&mut self, state: &State, shape: ShapeId, skip: usize, missing: &[&Expr]) -> Option<State> {
+    fn take_from(
+        &mut self,
+        state: &State,
+        shape: ShapeId,
+        skip: usize,
+        missing: &[&Expr],
+    ) -> Option<State> {
         self.steps += 1;
         let mut next = state.clone();
         let structure = self.shapes.get(shape);
@@ -126,7 +167,8 @@ impl Planner<'_> {
             let (_, requirement) = self.shapes.column(shape, &relative)?;
             if next.requires.insert(requirement) && !identity {
                 // The row was priced without this column.
-                next.cost += next.rows * self.stats.bytes(&scope, &relative).avg * self.target.cost.byte;
+                next.cost +=
+                    next.rows * self.stats.bytes(&scope, &relative).avg * self.target.cost.byte;
             }
         }
         Some(next)
@@ -140,14 +182,21 @@ impl Planner<'_> {
         start: &PathStart,
         prefix: &[ReferenceId],
     ) -> Vec<(State, ShapeId)> {
-        let Some(entity) = self.entity_at(scope, start, prefix) else { return vec![] };
+        let Some(entity) = self.entity_at(scope, start, prefix) else {
+            return vec![];
+        };
         let keys: Vec<Expr> = key_paths(self.model, entity)
             .into_iter()
             .filter_map(|leaf| match leaf {
                 Expr::Path { steps, leaf, .. } => {
                     let mut all = prefix.to_vec();
                     all.extend(steps);
-                    Some(Expr::Path { node: start.node, element: start.element.clone(), steps: all, leaf })
+                    Some(Expr::Path {
+                        node: start.node,
+                        element: start.element.clone(),
+                        steps: all,
+                        leaf,
+                    })
                 }
                 _ => None,
             })
@@ -164,14 +213,20 @@ impl Planner<'_> {
         let root = self.model.entity(entity).root;
         let homes: Vec<ShapeId> = (0..self.shapes.all.len())
             .filter(|&id| {
-                self.shapes.all.get(id).is_some_and(|s| s.identity && s.structure.anchor == root)
+                self.shapes
+                    .all
+                    .get(id)
+                    .is_some_and(|s| s.identity && s.structure.anchor == root)
             })
             .take(HOMES)
             .collect();
         let mut out = Vec::new();
         for state in states {
             for &home in &homes {
-                out.extend(self.fetch_from(&state, start, prefix, home, &keys).map(|s| (s, home)));
+                out.extend(
+                    self.fetch_from(&state, start, prefix, home, &keys)
+                        .map(|s| (s, home)),
+                );
             }
         }
         out
@@ -200,16 +255,36 @@ impl Planner<'_> {
         let mut next = state.clone();
         let cost = self.read_cost(next.rows, next.rows, self.home_width(structure.anchor));
         next.cost += cost;
-        next.requires.insert(Requirement { shape: home, column: None });
+        next.requires.insert(Requirement {
+            shape: home,
+            column: None,
+        });
         let frame = next.frames;
         next.frames += 1;
         next.op = Op::Get {
             input: Box::new(next.op),
-            get: Get { structure: home as u16, eq: eq?, lower: None, upper: None, reverse: false, page: None },
+            get: Get {
+                structure: home as u16,
+                eq: eq?,
+                lower: None,
+                upper: None,
+                reverse: false,
+                page: None,
+            },
             outer: true,
-            estimate: Estimate { rows: next.rows, reads: next.rows, gets: next.rows, cost },
+            estimate: Estimate {
+                rows: next.rows,
+                reads: next.rows,
+                gets: next.rows,
+                cost,
+            },
         };
-        let fetched = Fetched { element: start.element.clone(), steps: prefix.to_vec(), frame, shape: home };
+        let fetched = Fetched {
+            element: start.element.clone(),
+            steps: prefix.to_vec(),
+            frame,
+            shape: home,
+        };
         match next.nodes.get_mut(start.node as usize)? {
             Some(Source::Row { fetched: list, .. } | Source::Element { fetched: list, .. }) => {
                 list.push(fetched);
@@ -231,7 +306,12 @@ impl Planner<'_> {
         fields.sum()
     }
 
-    fn entity_at(&self, scope: &Scope, start: &PathStart, prefix: &[ReferenceId]) -> Option<EntityId> {
+    fn entity_at(
+        &self,
+        scope: &Scope,
+        start: &PathStart,
+        prefix: &[ReferenceId],
+    ) -> Option<EntityId> {
         if let Some(&last) = prefix.last() {
             return Some(self.model.reference(last).target);
         }
@@ -256,7 +336,11 @@ impl Planner<'_> {
             _ => return out,
         };
         out.extend(self.embed(&state, scope, from, atom));
-        for option in self.subquery(&state, scope, from, atom).into_iter().take(self.subplans()) {
+        for option in self
+            .subquery(&state, scope, from, atom)
+            .into_iter()
+            .take(self.subplans())
+        {
             let mut next = state.clone();
             next.cost += option.cost;
             next.requires = option.requires;
@@ -277,11 +361,16 @@ impl Planner<'_> {
         if mentions.params || follows_elements(atom) || !self.embeddable(scope, atom) {
             return None;
         }
-        let Some(Some(Source::Row { shape, fetched, .. })) = state.nodes.get(from as usize).cloned() else {
+        let Some(Some(Source::Row { shape, fetched, .. })) =
+            state.nodes.get(from as usize).cloned()
+        else {
             return None;
         };
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;
-        let owner = match fetched.iter().find(|f| f.element.is_empty() && f.steps.is_empty()) {
+        let owner = match fetched
+            .iter()
+            .find(|f| f.element.is_empty() && f.steps.is_empty())
+        {
             Some(f) => f.shape,
             None if self.can_copy(shape) && self.shapes.get(shape).over.is_empty() => shape,
             None => return None,
@@ -298,9 +387,20 @@ impl Planner<'_> {
         }
     }
 
-    fn subquery(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Vec<PlanOption> {
+    fn subquery(
+        &mut self,
+        state: &State,
+        scope: &Scope,
+        from: NodeId,
+        atom: &Expr,
+    ) -> Vec<PlanOption> {
         let outer = state.nodes.get(from as usize).cloned().flatten();
-        let start = State::start(state.frames, vec![outer], state.rows, state.requires.clone());
+        let start = State::start(
+            state.frames,
+            vec![outer],
+            state.rows,
+            state.requires.clone(),
+        );
         self.depth += 1;
         let options = match atom {
             Expr::Nested(_, query) => {
@@ -327,7 +427,12 @@ impl Planner<'_> {
         filter: Option<&Pred>,
     ) -> Vec<(State, Test)> {
         let outer = state.nodes.get(from as usize).cloned().flatten();
-        let start = State::start(state.frames, vec![outer], state.rows, state.requires.clone());
+        let start = State::start(
+            state.frames,
+            vec![outer],
+            state.rows,
+            state.requires.clone(),
+        );
         let inner = scope.inner(self.model, from, over);
         let filters: Vec<Pred> = match filter {
             Some(Pred::And(all)) => all.clone(),
@@ -338,7 +443,12 @@ impl Planner<'_> {
         let found = self.bound_and_filtered(start, over, 0, &filters, &inner, None);
         self.depth -= 1;
         let options = found.into_iter().map(|b| PlanOption {
-            plan: crate::design::plan::Plan { outer: b.state.outer, root: b.state.op, output: vec![], cursor: vec![] },
+            plan: crate::design::plan::Plan {
+                outer: b.state.outer,
+                root: b.state.op,
+                output: vec![],
+                cursor: vec![],
+            },
             cost: b.state.cost,
             rows: b.state.rows,
             requires: b.state.requires,
@@ -364,10 +474,16 @@ impl Planner<'_> {
             Some(start) => start,
             None => return self.locate_embedded(state, atom),
         };
-        let Expr::Path { leaf, .. } = atom else { return None };
+        let Expr::Path { leaf, .. } = atom else {
+            return None;
+        };
         let source = state.nodes.get(start.node as usize)?.as_ref()?;
         match source {
-            Source::Row { frame, shape, fetched } => {
+            Source::Row {
+                frame,
+                shape,
+                fetched,
+            } => {
                 if start.element.is_empty() {
                     if let Some(term) = self.stored(state, *frame, *shape, &relative(atom, 0)?) {
                         return Some(term);
@@ -376,7 +492,13 @@ impl Planner<'_> {
                 self.locate_fetched(state, fetched, &start, atom)
             }
             Source::Element { frame, fetched } => {
-                let column = |column, path| Some(Term::Column { frame: *frame, column, path });
+                let column = |column, path| {
+                    Some(Term::Column {
+                        frame: *frame,
+                        column,
+                        path,
+                    })
+                };
                 match leaf {
                     Leaf::Element(path) => column(0, path.clone()),
                     Leaf::Position => column(1, vec![]),
@@ -397,7 +519,11 @@ impl Planner<'_> {
         }
     }
 
-    fn element_key_leaf(&self, start: &PathStart, attribute: crate::model::AttributeId) -> Option<u16> {
+    fn element_key_leaf(
+        &self,
+        start: &PathStart,
+        attribute: crate::model::AttributeId,
+    ) -> Option<u16> {
         let owner = match start.steps.first() {
             Some(&step) => self.model.reference(step).entity,
             None => self.model.attribute(attribute).entity,
@@ -409,7 +535,13 @@ impl Planner<'_> {
             .map(|i| i as u16)
     }
 
-    fn locate_fetched(&self, state: &State, fetched: &[Fetched], start: &PathStart, atom: &Expr) -> Option<Term> {
+    fn locate_fetched(
+        &self,
+        state: &State,
+        fetched: &[Fetched],
+        start: &PathStart,
+        atom: &Expr,
+    ) -> Option<Term> {
         fetched
             .iter()
             .filter(|f| f.element == start.element && start.steps.starts_with(&f.steps))
@@ -424,11 +556,19 @@ impl Planner<'_> {
         };
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;
         match state.nodes.get(from as usize)?.as_ref()? {
-            Source::Row { frame, shape, fetched } => {
+            Source::Row {
+                frame,
+                shape,
+                fetched,
+            } => {
                 let own = self.stored(state, *frame, *shape, &at_zero);
                 own.or_else(|| {
-                    let anchor = fetched.iter().filter(|f| f.element.is_empty() && f.steps.is_empty());
-                    anchor.into_iter().find_map(|f| self.stored(state, f.frame, f.shape, &at_zero))
+                    let anchor = fetched
+                        .iter()
+                        .filter(|f| f.element.is_empty() && f.steps.is_empty());
+                    anchor
+                        .into_iter()
+                        .find_map(|f| self.stored(state, f.frame, f.shape, &at_zero))
                 })
             }
             Source::Element { .. } => None,
@@ -441,9 +581,16 @@ impl Planner<'_> {
         let column = structure.values().position(|e| e == expr)?;
         let kept = match column.checked_sub(structure.key_len()) {
             None => true,
-            Some(c) => state.requires.contains(&Requirement { shape, column: Some(c) }),
+            Some(c) => state.requires.contains(&Requirement {
+                shape,
+                column: Some(c),
+            }),
         };
-        kept.then(|| Term::Column { frame, column: column as u16, path: vec![] })
+        kept.then(|| Term::Column {
+            frame,
+            column: column as u16,
+            path: vec![],
+        })
     }
 
     /// The term of an expression, all of whose atoms are known.
@@ -452,29 +599,43 @@ impl Planner<'_> {
     }
 
     /// The term of an expression over given atoms.
-    pub(super) fn compute(&self, expr: &Expr, atom: &dyn Fn(&Expr) -> Option<Term>) -> Option<Term> {
+    pub(super) fn compute(
+        &self,
+        expr: &Expr,
+        atom: &dyn Fn(&Expr) -> Option<Term>,
+    ) -> Option<Term> {
         if let Some(term) = atom(expr) {
             return Some(term);
         }
         Some(match expr {
             Expr::Const(value) => Term::Const(value.clone()),
             Expr::Param(p, path) => Term::Param(*p, path.clone()),
-            Expr::Binary(op, a, b) => {
-                Term::Binary(*op, Box::new(self.compute(a, atom)?), Box::new(self.compute(b, atom)?))
-            }
-            Expr::At(a, b) => {
-                Term::At(Box::new(self.compute(a, atom)?), Box::new(self.compute(b, atom)?))
-            }
-            Expr::Call(f, args) => {
-                Term::Call(*f, args.iter().map(|a| self.compute(a, atom)).collect::<Option<_>>()?)
-            }
+            Expr::Binary(op, a, b) => Term::Binary(
+                *op,
+                Box::new(self.compute(a, atom)?),
+                Box::new(self.compute(b, atom)?),
+            ),
+            Expr::At(a, b) => Term::At(
+                Box::new(self.compute(a, atom)?),
+                Box::new(self.compute(b, atom)?),
+            ),
+            Expr::Call(f, args) => Term::Call(
+                *f,
+                args.iter()
+                    .map(|a| self.compute(a, atom))
+                    .collect::<Option<_>>()?,
+            ),
             Expr::Shape { present, items } => {
-                let fields: Option<Vec<_>> = items.iter().map(|i| self.compute(&i.expr, atom)).collect();
+                let fields: Option<Vec<_>> =
+                    items.iter().map(|i| self.compute(&i.expr, atom)).collect();
                 Term::Shape(Box::new(self.compute(present, atom)?), fields?)
             }
-            Expr::Path { node, element, steps, leaf: Leaf::Key } => {
-                self.key_term(*node, element, steps, atom)?
-            }
+            Expr::Path {
+                node,
+                element,
+                steps,
+                leaf: Leaf::Key,
+            } => self.key_term(*node, element, steps, atom)?,
             Expr::Path { .. } | Expr::Aggregate(_) | Expr::Nested(..) => return None,
         })
     }
@@ -510,7 +671,12 @@ pub(super) fn key_leaf_paths(
             let mut all = steps.to_vec();
             all.extend(leaf.steps);
             let leaf = Leaf::Attribute(leaf.attribute, vec![]);
-            Expr::Path { node, element: element.to_vec(), steps: all, leaf }
+            Expr::Path {
+                node,
+                element: element.to_vec(),
+                steps: all,
+                leaf,
+            }
         })
         .collect()
 }
@@ -526,9 +692,16 @@ pub(super) struct PathStart {
 impl PathStart {
     pub(super) fn of(atom: &Expr) -> Option<PathStart> {
         match atom {
-            Expr::Path { node, element, steps, .. } => {
-                Some(PathStart { node: *node, element: element.clone(), steps: steps.clone() })
-            }
+            Expr::Path {
+                node,
+                element,
+                steps,
+                ..
+            } => Some(PathStart {
+                node: *node,
+                element: element.clone(),
+                steps: steps.clone(),
+            }),
             _ => None,
         }
     }
@@ -555,8 +728,12 @@ fn follows_elements(atom: &Expr) -> bool {
     match atom {
         Expr::Aggregate(a) => a.arg.iter().for_each(|e| atoms::of_expr(e, &mut found)),
         Expr::Nested(_, q) => {
-            q.select.iter().for_each(|i| atoms::of_expr(&i.expr, &mut found));
-            q.order.iter().for_each(|(e, _)| atoms::of_expr(e, &mut found));
+            q.select
+                .iter()
+                .for_each(|i| atoms::of_expr(&i.expr, &mut found));
+            q.order
+                .iter()
+                .for_each(|(e, _)| atoms::of_expr(e, &mut found));
             q.filter.iter().for_each(|p| atoms::of_pred(p, &mut found));
         }
         _ => {}

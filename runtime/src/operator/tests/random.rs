@@ -224,7 +224,14 @@ impl Random {
         (self.output(world, root, 0, &frames, 1), params)
     }
 
-    fn output(&mut self, world: &World, root: Op, outer: usize, frames: &[Frame], depth: usize) -> Plan {
+    fn output(
+        &mut self,
+        world: &World,
+        root: Op,
+        outer: usize,
+        frames: &[Frame],
+        depth: usize,
+    ) -> Plan {
         let mut terms: Vec<Term> = vec![];
         for (f, frame) in frames.iter().enumerate() {
             for c in 0..width(*frame) {
