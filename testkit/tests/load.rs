@@ -209,7 +209,7 @@ fn rejects_are_named_and_nothing_is_loaded() {
         assert!(
             reasons.iter().any(|r| r.contains(text)),
             "{text}: {reasons:#?}"
-        )
+        );
     };
     has("users.csv:5: id: ");
     has("users.csv:6: User 1 is given already at ");

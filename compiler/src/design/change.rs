@@ -284,6 +284,8 @@ pub(crate) struct Hit {
     pub(crate) rows_max: f64,
     pub(crate) puts: f64,
     pub(crate) deletes: f64,
+    /// Rows that are read before they are written: groups.
+    pub(crate) read_first: f64,
     /// The way back to the anchors.
     walk: Needs,
     back: Route,
@@ -394,22 +396,19 @@ impl Reading {
         // Where the instance itself (or an unfolded element) comes or goes, rows do; anything else
         // rewrites rows, and moves them where the key reads what changed.
         let comes_or_goes = route.iter().all(|s| self.over.contains_key(s));
-        let (mut puts, deletes) = match (&effect.kind, comes_or_goes && in_key) {
+        let (puts, deletes) = match (&effect.kind, comes_or_goes && in_key) {
             (EffectKind::Insert, true) => (rows, 0.0),
             (EffectKind::Delete, true) => (0.0, rows),
             _ if in_key => (rows, rows),
             _ => (rows, 0.0),
         };
-        if self.kind == Kind::Groups {
-            // The group is read, and written even where a binding goes.
-            puts += rows * 0.2;
-        }
         Hit {
             key: false,
             columns: BTreeSet::new(),
             rows_max: anchors.max * fan.max,
             puts,
             deletes,
+            read_first: if self.kind == Kind::Groups { rows } else { 0.0 },
             walk,
             back,
             anchors: anchors.avg,

@@ -214,7 +214,7 @@ impl Design {
     fn test_steps(&self, model: &Model, test: &Test, out: &mut Vec<Value>) {
         match test {
             Test::And(list) | Test::Or(list) => {
-                list.iter().for_each(|t| self.test_steps(model, t, out))
+                list.iter().for_each(|t| self.test_steps(model, t, out));
             }
             Test::Not(t) => self.test_steps(model, t, out),
             Test::Compare(a, _, b) | Test::InList(a, b) => {

@@ -4,7 +4,7 @@
 //! them and is continuous: which plan option a statement takes, which reads a change makes (each
 //! paid once, however many structures need it), where it finds referrers.
 
-use super::change::{Effect, Need, Needs, Reading, finds_referrers};
+use super::change::{Effect, Hit, Need, Needs, Reading, finds_referrers};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
 use crate::view::Kind;
@@ -313,7 +313,7 @@ impl Programme<'_, '_> {
                     }
                     u
                 };
-                let price = weight * (hit.puts * cost.insert + hit.deletes * cost.delete);
+                let price = weight * self.hit_cost(&hit);
                 let w = lp.add_var(price, (0.0, 1.0));
                 lp.add_constraint([(w, 1.0), (u, -1.0)], ComparisonOp::Ge, 0.0);
                 for (need, n) in reading.key_needs(stats, effect, &route, &hit) {
@@ -345,6 +345,14 @@ impl Programme<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Rows written along one route, columns' bytes left out.
+    fn hit_cost(&self, hit: &Hit) -> f64 {
+        let cost = &self.planner.target.cost;
+        hit.puts * cost.insert
+            + hit.deletes * cost.delete
+            + hit.read_first * (cost.partition + cost.row)
     }
 
     fn width(&self, shape: ShapeId, column: usize) -> f64 {
@@ -404,7 +412,7 @@ impl Programme<'_, '_> {
                 write.puts += hit.puts;
                 write.deletes += hit.deletes;
                 write.rows_max += hit.rows_max;
-                write.cost += hit.puts * cost.insert + hit.deletes * cost.delete;
+                write.cost += self.hit_cost(&hit);
                 for (n, count) in reading.key_needs(stats, effect, &route, &hit) {
                     need(n, count);
                 }
@@ -459,10 +467,10 @@ impl Programme<'_, '_> {
         n: f64,
         y: &BTreeMap<ShapeId, Variable>,
     ) -> Variable {
-        if let Some(known) = reads.get(need) {
-            if known.count >= n {
-                return known.variable;
-            }
+        if let Some(known) = reads.get(need)
+            && known.count >= n
+        {
+            return known.variable;
         }
         let variable = match need {
             Need::Values(_, entity) => {

@@ -59,11 +59,11 @@ impl Delta {
         }
         for (key, columns) in new.bindings {
             // What is the same in both states is not a difference.
-            if let Some(list) = old_rows.get_mut(&key) {
-                if let Some(i) = list.iter().position(|c| *c == columns) {
-                    list.swap_remove(i);
-                    continue;
-                }
+            if let Some(list) = old_rows.get_mut(&key)
+                && let Some(i) = list.iter().position(|c| *c == columns)
+            {
+                list.swap_remove(i);
+                continue;
             }
             self.rows.entry(key).or_default().1.push(columns);
         }

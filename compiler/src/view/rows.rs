@@ -83,14 +83,14 @@ pub fn stored_row(structure: &Structure, bindings: &[Vec<Value>]) -> Vec<Value> 
         .iter()
         .enumerate()
         .map(|(i, column)| {
-            let inputs = bindings.iter().filter_map(|b| b.get(i));
+            let mut inputs = bindings.iter().filter_map(|b| b.get(i));
             match group_aggregate(column) {
                 Some((aggregate, _)) => {
                     let mut total = Accumulator::new(aggregate.function, aggregate.distinct);
                     inputs.for_each(|value| total.add(value));
                     total.to_stored()
                 }
-                None => inputs.last().cloned().unwrap_or_default(),
+                None => inputs.next_back().cloned().unwrap_or_default(),
             }
         })
         .collect();

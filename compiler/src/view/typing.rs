@@ -36,6 +36,7 @@ impl Scope {
         scope
     }
     /// The scope of a subquery opened at one of this scope's nodes.
+    #[must_use]
     pub fn inner(&self, model: &Model, from: NodeId, over: &[Unfold]) -> Scope {
         Scope::from_node(model, self.node(from), over)
     }

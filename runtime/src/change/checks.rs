@@ -62,17 +62,17 @@ impl<R: Reader> Draft<'_, R> {
             Field::Type => {}
             Field::Attribute(a) => {
                 let attribute = model.attribute(*a);
-                if let (Type::Int, Value::Int(n)) = (&attribute.ty, value) {
-                    if i32::try_from(*n).is_err() {
-                        let (entity, key, field) = name();
-                        return Err(Refusal::Range {
-                            entity,
-                            key,
-                            field,
-                            found: n.to_string(),
-                        }
-                        .into());
+                if let (Type::Int, Value::Int(n)) = (&attribute.ty, value)
+                    && i32::try_from(*n).is_err()
+                {
+                    let (entity, key, field) = name();
+                    return Err(Refusal::Range {
+                        entity,
+                        key,
+                        field,
+                        found: n.to_string(),
                     }
+                    .into());
                 }
                 querent_compiler::codec::check_bounds(&attribute.ty, value).map_err(|why| {
                     let (entity, key, field) = name();

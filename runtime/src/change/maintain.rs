@@ -104,15 +104,12 @@ impl<R: Reader> Draft<'_, R> {
                 }
             };
             let encoded = encode(layout, &structure.name, &key)?;
-            match row {
-                Some(row) => {
-                    puts += 1;
-                    writes.put(phase, id, encoded, layout.encode_row(&row));
-                }
-                None => {
-                    deletes += 1;
-                    writes.delete(phase, id, encoded);
-                }
+            if let Some(row) = row {
+                puts += 1;
+                writes.put(phase, id, encoded, layout.encode_row(&row));
+            } else {
+                deletes += 1;
+                writes.delete(phase, id, encoded);
             }
         }
         Ok((puts, deletes))

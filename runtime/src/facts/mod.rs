@@ -142,7 +142,7 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
         let upper = crate::key::successor(&lower);
         let mut owners = Vec::new();
         self.scan(*structure, Keys::Range { lower, upper }, |parts, _| {
-            owners.push(pick(parts, positions))
+            owners.push(pick(parts, positions));
         })?;
         Ok(owners)
     }
@@ -169,7 +169,7 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
         let encoded = self.encode(structure, key)?;
         let mut found = None;
         self.scan(structure, Keys::Point(encoded), |_, columns| {
-            found = Some(columns)
+            found = Some(columns);
         })?;
         Ok(found)
     }

@@ -705,7 +705,7 @@ fn dangling(facts: &LoadFacts<'_>, root: EntityId, row: &[Value]) -> Result<Opti
         let mut targets = Vec::new();
         match field {
             Field::Reference(r) => {
-                references(&Type::Key(model.reference(*r).target), value, &mut targets)
+                references(&Type::Key(model.reference(*r).target), value, &mut targets);
             }
             Field::Attribute(a) => references(&model.attribute(*a).ty, value, &mut targets),
             Field::Type => {}

@@ -8,7 +8,7 @@ use crate::recompute::ReferrerIndex;
 use crate::row::{RowError, decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::lmdb::{LmdbReader, LmdbSnapshot};
-use crate::store::{Batch, Fill, Keys, MAX_KEY, Read, Reader, Source, StoreError};
+use crate::store::{Batch, Fill, Keys, MAX_KEY, Read, Reader, Source};
 use crate::verify::StoredRows;
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{EntityId, Model, ReferenceId};
@@ -174,13 +174,7 @@ impl<'a> LoadFacts<'a> {
             limit: Some(1),
         };
         let mut batch = Batch::default();
-        let found = match self
-            .snapshot
-            .reader()
-            .open(&read)
-            .map_err(StoreError::from)?
-            .fill(1, &mut batch)?
-        {
+        let found = match self.snapshot.reader().open(&read)?.fill(1, &mut batch)? {
             Fill::Rows => batch.rows.pop(),
             Fill::End | Fill::Wait => None,
         };

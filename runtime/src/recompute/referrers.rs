@@ -6,7 +6,7 @@ use crate::load::{SortError, Sorter};
 use crate::row::{decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::lmdb::{self, Lmdb, LmdbReader, LmdbSnapshot};
-use crate::store::{Batch, Fill, Keys, Read, Reader, Source, Store, StoreError};
+use crate::store::{Batch, Fill, Keys, Read, Reader, Source, Store};
 use querent_compiler::model::{EntityId, Field, ReferenceId};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::Key;
@@ -137,7 +137,7 @@ impl ReferrerIndex {
             reverse: false,
             limit: None,
         };
-        let mut source = reader.open(&read).map_err(StoreError::from)?;
+        let mut source = reader.open(&read)?;
         let mut batch = Batch::default();
         let mut found = Vec::new();
         while source.fill(256, &mut batch)? == Fill::Rows {

@@ -102,15 +102,12 @@ impl Batch {
                 if stored(reader, mend)? != mend.found {
                     continue;
                 }
-                match &mend.row {
-                    Some(row) => {
-                        put += 1;
-                        writes.put(Phase::Copies, mend.structure, mend.key.clone(), row.clone());
-                    }
-                    None => {
-                        deleted += 1;
-                        writes.delete(Phase::Copies, mend.structure, mend.key.clone());
-                    }
+                if let Some(row) = &mend.row {
+                    put += 1;
+                    writes.put(Phase::Copies, mend.structure, mend.key.clone(), row.clone());
+                } else {
+                    deleted += 1;
+                    writes.delete(Phase::Copies, mend.structure, mend.key.clone());
                 }
             }
             Ok((writes, (put, deleted)))

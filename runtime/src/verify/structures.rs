@@ -118,7 +118,7 @@ impl<R: Reader> Audit<'_, R> {
             rows += u64::from(had.is_some());
             match (&wanted, &had) {
                 (Some((key, row)), Some((_, found))) if **row != **found => {
-                    compared.differs(key, row, found, each)?
+                    compared.differs(key, row, found, each)?;
                 }
                 (Some((key, row)), None) => {
                     let mend = Mend {

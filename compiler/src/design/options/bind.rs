@@ -103,29 +103,28 @@ impl Planner<'_> {
                 Some(Pred::In(a, list)) => {
                     let terms: Option<Vec<Term>> =
                         list.iter().map(|e| self.term(&partial.state, e)).collect();
-                    if let (true, Some(expr), Some(terms)) = (is_key_expr(a), zero(a), terms) {
-                        if Mentions::of_expr(a).only(node) && !p.eqs.iter().any(|q| q.expr == expr)
-                        {
-                            p.eqs.push(Eq {
-                                expr,
-                                value: EqValue::Each(terms),
-                                filter: Some(i),
-                            });
-                        }
+                    if let (true, Some(expr), Some(terms)) = (is_key_expr(a), zero(a), terms)
+                        && Mentions::of_expr(a).only(node)
+                        && !p.eqs.iter().any(|q| q.expr == expr)
+                    {
+                        p.eqs.push(Eq {
+                            expr,
+                            value: EqValue::Each(terms),
+                            filter: Some(i),
+                        });
                     }
                 }
                 Some(Pred::InList(a, list @ Expr::Param(..))) => {
                     if let (true, Some(expr), Some(term)) =
                         (is_key_expr(a), zero(a), self.term(&partial.state, list))
+                        && Mentions::of_expr(a).only(node)
+                        && !p.eqs.iter().any(|q| q.expr == expr)
                     {
-                        if Mentions::of_expr(a).only(node) && !p.eqs.iter().any(|q| q.expr == expr)
-                        {
-                            p.eqs.push(Eq {
-                                expr,
-                                value: EqValue::Each(vec![term]),
-                                filter: Some(i),
-                            });
-                        }
+                        p.eqs.push(Eq {
+                            expr,
+                            value: EqValue::Each(vec![term]),
+                            filter: Some(i),
+                        });
                     }
                 }
                 Some(Pred::Exists {
@@ -291,10 +290,10 @@ impl Planner<'_> {
         // The cursor's values are those of the wished order, all of them.
         let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());
         let paged = page.is_some() && m.ordered && m.seekable && whole;
-        if let (true, Some(limit)) = (m.ordered, wish.and_then(|w| w.limit)) {
-            if page.is_none() || paged {
-                per = per.min(limit / pass.max(1e-9));
-            }
+        if let (true, Some(limit)) = (m.ordered, wish.and_then(|w| w.limit))
+            && (page.is_none() || paged)
+        {
+            per = per.min(limit / pass.max(1e-9));
         }
         let state = &partial.state;
         let gets = state.rows * elements;
@@ -708,16 +707,15 @@ pub(super) fn is_key_expr(expr: &Expr) -> bool {
 }
 
 fn add_range(ranges: &mut Vec<Range>, expr: Expr, op: Compare, term: Term, filter: usize) {
-    let at = match ranges.iter().position(|r| r.expr == expr) {
-        Some(at) => at,
-        None => {
-            ranges.push(Range {
-                expr,
-                lower: None,
-                upper: None,
-            });
-            ranges.len() - 1
-        }
+    let at = if let Some(at) = ranges.iter().position(|r| r.expr == expr) {
+        at
+    } else {
+        ranges.push(Range {
+            expr,
+            lower: None,
+            upper: None,
+        });
+        ranges.len() - 1
     };
     let Some(range) = ranges.get_mut(at) else {
         return;

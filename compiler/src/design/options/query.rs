@@ -534,10 +534,8 @@ pub fn free_order(query: &Query) -> Vec<(Expr, Direction)> {
 pub(super) fn group_aggregates(query: &Query) -> Vec<Aggregate> {
     fn collect(expr: &Expr, out: &mut Vec<Aggregate>) {
         match expr {
-            Expr::Aggregate(a) if a.over.is_empty() => {
-                if !out.contains(a) {
-                    out.push((**a).clone());
-                }
+            Expr::Aggregate(a) if a.over.is_empty() && !out.contains(a) => {
+                out.push((**a).clone());
             }
             Expr::Binary(_, a, b) | Expr::At(a, b) => {
                 collect(a, out);

@@ -80,10 +80,11 @@ impl Planner<'_> {
                 .collect();
         }
         let mut out = Vec::new();
-        if let Source::Row { shape, .. } = &source {
-            if start.element.is_empty() && self.can_copy(*shape) {
-                out.extend(self.take_from(&state, *shape, 0, &missing));
-            }
+        if let Source::Row { shape, .. } = &source
+            && start.element.is_empty()
+            && self.can_copy(*shape)
+        {
+            out.extend(self.take_from(&state, *shape, 0, &missing));
         }
         for f in &fetched {
             if f.element == start.element && start.steps.starts_with(&f.steps) {
@@ -470,9 +471,8 @@ impl Planner<'_> {
         if let Some((_, term)) = state.known.iter().find(|(e, _)| e == atom) {
             return Some(term.clone());
         }
-        let start = match PathStart::of(atom) {
-            Some(start) => start,
-            None => return self.locate_embedded(state, atom),
+        let Some(start) = PathStart::of(atom) else {
+            return self.locate_embedded(state, atom);
         };
         let Expr::Path { leaf, .. } = atom else {
             return None;
@@ -484,10 +484,10 @@ impl Planner<'_> {
                 shape,
                 fetched,
             } => {
-                if start.element.is_empty() {
-                    if let Some(term) = self.stored(state, *frame, *shape, &relative(atom, 0)?) {
-                        return Some(term);
-                    }
+                if start.element.is_empty()
+                    && let Some(term) = self.stored(state, *frame, *shape, &relative(atom, 0)?)
+                {
+                    return Some(term);
                 }
                 self.locate_fetched(state, fetched, &start, atom)
             }
