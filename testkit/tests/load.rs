@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use querent::compiler::codec::to_json;
-use querent::compiler::design::StructureId;
+use querent::compiler::design::{Options, StructureId};
 use querent::compiler::model::{EntityId, Field, Model, Type};
 use querent::compiler::value::Value;
 use querent::load::{LoadOptions, LoadReport};
@@ -38,7 +38,9 @@ struct Case {
 impl Case {
     fn new(model: &str) -> Case {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::create(folder.path().join("db"), "test.querent", model).unwrap();
+        // Any design will do: what is tested here is the load, not the search for the cheapest.
+        let options = Options { sample: Some(7), ..Options::embedded() };
+        let database = Database::create_with(folder.path().join("db"), "test.querent", model, &options).unwrap();
         Case {
             folder,
             database: Some(database),

@@ -3,9 +3,13 @@
 use crate::Outcome;
 use crate::argument::EntityFile;
 use crate::terminal::Terminal;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
+use querent::Database;
+use querent::load::{LoadOptions, Progress};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Load entities and links from CSV and JSONL files, all of it or nothing
 ///
@@ -25,17 +29,92 @@ pub(crate) struct Arguments {
     /// What is loaded, and from where
     #[arg(value_name = "ENTITY=FILE", required = true)]
     pub(crate) files: Vec<EntityFile>,
-    /// Write rejected rows to this CSV file: file, line, reason, text
+    /// Write rejected rows to this CSV file: file, line, reason, text; `DB.rejects.csv` by default
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
     /// Load the other rows where some are rejected
     #[arg(long)]
     pub(crate) skip_rejects: bool,
+    /// Put rows whose key the database has already in the place of what is there
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Memory for sorting, in megabytes; what is beyond goes to disk
     #[arg(long, value_name = "MB", default_value = "256")]
     pub(crate) memory: usize,
 }
 
-pub(crate) fn run(_arguments: &Arguments, _terminal: &mut Terminal) -> Result<Outcome> {
-    bail!("`querent load` is not connected to the runtime yet")
+pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
+    let database = Database::open(&arguments.database)?;
+    let sources: Result<Vec<_>, _> =
+        arguments.files.iter().map(|f| Ok::<_, querent::Error>((database.entity(&f.entity)?, f.file.clone()))).collect();
+    let rejects = arguments.rejects.clone().unwrap_or_else(|| {
+        let mut name = arguments.database.clone().into_os_string();
+        name.push(".rejects.csv");
+        name.into()
+    });
+    let options = LoadOptions {
+        all_or_nothing: !arguments.skip_rejects,
+        replace: arguments.replace,
+        memory: arguments.memory << 20,
+        rejects: Some(rejects.clone()),
+    };
+    let mut shown = Shown::new();
+    let (_, report) = database.load(&sources?, &options, &mut |progress| shown.show(&progress))?;
+    shown.finish();
+    for reject in report.rejects.iter().take(20) {
+        terminal.remark(&reject.to_string())?;
+    }
+    let rate = report.loaded as f64 / report.seconds.max(0.001);
+    writeln!(
+        terminal.out,
+        "{} rows read, {} loaded, {} rejected in {:.1} s ({rate:.0} rows/s)",
+        report.read, report.loaded, report.rejected, report.seconds
+    )?;
+    if report.rejected == 0 {
+        return Ok(Outcome::Clean);
+    }
+    writeln!(terminal.out, "rejects: {}", rejects.display())?;
+    if !report.applied {
+        writeln!(terminal.out, "nothing was loaded; mend the rows, or load the others with --skip-rejects")?;
+    }
+    Ok(Outcome::Findings)
+}
+
+/// A line that is overwritten on a terminal, plain lines elsewhere.
+struct Shown {
+    terminal: bool,
+    last: Option<Instant>,
+}
+
+impl Shown {
+    fn new() -> Shown {
+        Shown { terminal: std::io::stderr().is_terminal(), last: None }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        let text = match progress {
+            Progress::Reading { file, rows } => format!("reading {file}: {rows} rows"),
+            Progress::Checking => "checking references and unique values".into(),
+            Progress::Writing { structure, number, of } => format!("writing {structure} ({number} of {of})"),
+            _ => return,
+        };
+        // A log is read later: a line every few seconds says enough.
+        let pause = if self.terminal { 100 } else { 5000 };
+        if self.last.is_some_and(|last| last.elapsed().as_millis() < pause) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        // Whether progress can be shown does not matter to the load.
+        let _ = if self.terminal {
+            write!(std::io::stderr(), "\r\u{1b}[2K{text}")
+        } else {
+            writeln!(std::io::stderr(), "{text}")
+        };
+    }
+
+    fn finish(&self) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[2K");
+        }
+    }
 }
