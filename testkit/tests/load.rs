@@ -39,8 +39,13 @@ impl Case {
     fn new(model: &str) -> Case {
         let folder = tempfile::tempdir().unwrap();
         // Any design will do: what is tested here is the load, not the search for the cheapest.
-        let options = Options { sample: Some(7), ..Options::embedded() };
-        let database = Database::create_with(folder.path().join("db"), "test.querent", model, &options).unwrap();
+        let options = Options {
+            sample: Some(7),
+            ..Options::embedded()
+        };
+        let database =
+            Database::create_with(folder.path().join("db"), "test.querent", model, &options)
+                .unwrap();
         Case {
             folder,
             database: Some(database),

@@ -45,8 +45,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
     let database = Database::open(&arguments.database)?;
-    let sources: Result<Vec<_>, _> =
-        arguments.files.iter().map(|f| Ok::<_, querent::Error>((database.entity(&f.entity)?, f.file.clone()))).collect();
+    let sources: Result<Vec<_>, _> = arguments
+        .files
+        .iter()
+        .map(|f| Ok::<_, querent::Error>((database.entity(&f.entity)?, f.file.clone())))
+        .collect();
     let rejects = arguments.rejects.clone().unwrap_or_else(|| {
         let mut name = arguments.database.clone().into_os_string();
         name.push(".rejects.csv");
@@ -75,7 +78,10 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     }
     writeln!(terminal.out, "rejects: {}", rejects.display())?;
     if !report.applied {
-        writeln!(terminal.out, "nothing was loaded; mend the rows, or load the others with --skip-rejects")?;
+        writeln!(
+            terminal.out,
+            "nothing was loaded; mend the rows, or load the others with --skip-rejects"
+        )?;
     }
     Ok(Outcome::Findings)
 }
@@ -88,19 +94,29 @@ struct Shown {
 
 impl Shown {
     fn new() -> Shown {
-        Shown { terminal: std::io::stderr().is_terminal(), last: None }
+        Shown {
+            terminal: std::io::stderr().is_terminal(),
+            last: None,
+        }
     }
 
     fn show(&mut self, progress: &Progress) {
         let text = match progress {
             Progress::Reading { file, rows } => format!("reading {file}: {rows} rows"),
             Progress::Checking => "checking references and unique values".into(),
-            Progress::Writing { structure, number, of } => format!("writing {structure} ({number} of {of})"),
+            Progress::Writing {
+                structure,
+                number,
+                of,
+            } => format!("writing {structure} ({number} of {of})"),
             _ => return,
         };
         // A log is read later: a line every few seconds says enough.
         let pause = if self.terminal { 100 } else { 5000 };
-        if self.last.is_some_and(|last| last.elapsed().as_millis() < pause) {
+        if self
+            .last
+            .is_some_and(|last| last.elapsed().as_millis() < pause)
+        {
             return;
         }
         self.last = Some(Instant::now());

@@ -1,7 +1,6 @@
 //! The commands, one file each: its arguments, its help, and what it does.
 
 mod ask;
-mod bench;
 mod change;
 mod check;
 mod completions;
@@ -67,7 +66,6 @@ pub(crate) enum Command {
     Ask(ask::Arguments),
     Change(change::Arguments),
     Verify(verify::Arguments),
-    Bench(bench::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -85,7 +83,6 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Outcome>
         Command::Ask(a) => ask::run(a, terminal),
         Command::Change(a) => change::run(a, terminal),
         Command::Verify(a) => verify::run(a, terminal),
-        Command::Bench(a) => bench::run(a, terminal),
         Command::Completions(a) => completions::run(a, terminal),
     }
 }

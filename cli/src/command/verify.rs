@@ -42,7 +42,10 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
-    let store = querent::store::lmdb::Options { read_only: !arguments.repair, ..Default::default() };
+    let store = querent::store::lmdb::Options {
+        read_only: !arguments.repair,
+        ..Default::default()
+    };
     let database = Database::open_with(&arguments.database, store)?;
     let options = VerifyOptions::default();
     let text = arguments.format == Format::Text;
@@ -55,7 +58,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     };
     let (before, after, mended) = if arguments.repair {
         let repaired = database.repair(&options, &mut print)?;
-        (repaired.before, Some(repaired.after), repaired.put + repaired.deleted)
+        (
+            repaired.before,
+            Some(repaired.after),
+            repaired.put + repaired.deleted,
+        )
     } else {
         (database.verify_each(&options, &mut print)?, None, 0)
     };
@@ -66,7 +73,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     if text {
         writeln!(terminal.out, "{}", summary(&before))?;
         if let Some(after) = after.as_ref().filter(|_| !before.is_clean()) {
-            writeln!(terminal.out, "{mended} rows mended, {} findings are left", after.total())?;
+            writeln!(
+                terminal.out,
+                "{mended} rows mended, {} findings are left",
+                after.total()
+            )?;
             for finding in &after.findings {
                 writeln!(terminal.out, "{finding}")?;
             }
@@ -75,14 +86,25 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         let report = json!({ "clean": clean, "found": before, "mended": mended, "left": after });
         writeln!(terminal.out, "{report:#}")?;
     }
-    Ok(if clean { Outcome::Clean } else { Outcome::Findings })
+    Ok(if clean {
+        Outcome::Clean
+    } else {
+        Outcome::Findings
+    })
 }
 
 fn summary(report: &Report) -> String {
-    let looked = format!("{} rows of {} structures compared", report.rows, report.structures);
+    let looked = format!(
+        "{} rows of {} structures compared",
+        report.rows, report.structures
+    );
     if report.is_clean() {
         return format!("{looked}: all is well");
     }
-    let kinds: Vec<String> = report.counts.iter().map(|(kind, n)| format!("{n} {}", kind.word())).collect();
+    let kinds: Vec<String> = report
+        .counts
+        .iter()
+        .map(|(kind, n)| format!("{n} {}", kind.word()))
+        .collect();
     format!("{looked}: {}", kinds.join(", "))
 }
