@@ -120,7 +120,7 @@ pub(crate) fn effects(stats: &Stats, change: &Change, found: &[f64]) -> Vec<Effe
         &mut found,
         &mut out,
     );
-    out
+    merged(out)
 }
 
 fn collect_effects(
@@ -162,7 +162,7 @@ fn collect_effects(
                     avg: times.avg * rows,
                     max: times.max * rows.max(1.0),
                 };
-                delete_effects(stats, model.entity(*entity).root, count, out, 0);
+                delete_effects(stats, model.entity(*entity).root, count, out, &mut vec![]);
             }
             Statement::ForEach { list, body, .. } => {
                 let size = match change.params.get(list.index()).map(|p| &p.ty) {
@@ -185,21 +185,24 @@ fn collect_effects(
     }
 }
 
+/// A delete and what it does to those that refer to it. `above`: entities whose delete led here;
+/// a cycle of cascades is followed once.
 fn delete_effects(
     stats: &Stats,
     entity: EntityId,
     count: Extent,
     out: &mut Vec<Effect>,
-    depth: usize,
+    above: &mut Vec<EntityId>,
 ) {
     out.push(Effect {
         entity,
         kind: EffectKind::Delete,
         count,
     });
-    if depth > 8 {
+    if above.contains(&entity) {
         return;
     }
+    above.push(entity);
     for reference in incoming(stats.model, entity) {
         let r = stats.model.reference(reference);
         let fan = stats.referrers(reference);
@@ -209,22 +212,37 @@ fn delete_effects(
         };
         let from = stats.model.entity(r.entity).root;
         match r.on_delete {
-            OnDelete::Cascade => delete_effects(stats, from, count, out, depth + 1),
+            OnDelete::Cascade => delete_effects(stats, from, count, out, above),
             OnDelete::Clear => {
-                let slots = stats
-                    .model
-                    .slot(from, Field::Reference(reference))
-                    .into_iter()
-                    .collect();
+                let slot = stats.model.slot(from, Field::Reference(reference));
                 out.push(Effect {
                     entity: from,
-                    kind: EffectKind::Update(slots),
+                    kind: EffectKind::Update(slot.into_iter().collect()),
                     count,
                 });
             }
             OnDelete::Refuse => {}
         }
     }
+    above.pop();
+}
+
+/// Effects of one kind on one entity are one effect.
+fn merged(effects: Vec<Effect>) -> Vec<Effect> {
+    let mut out: Vec<Effect> = Vec::new();
+    for effect in effects {
+        match out
+            .iter_mut()
+            .find(|e| e.entity == effect.entity && e.kind == effect.kind)
+        {
+            Some(known) => {
+                known.count.avg += effect.count.avg;
+                known.count.max += effect.count.max;
+            }
+            None => out.push(effect),
+        }
+    }
+    out
 }
 
 /// References whose targets are instances of the root.

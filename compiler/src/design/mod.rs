@@ -240,6 +240,7 @@ pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
         forced,
         nodes: options.nodes,
         sample: options.sample,
+        readings: std::cell::RefCell::default(),
     };
     let selection = programme.solve().ok_or(DesignError::Infeasible)?;
     assemble(model, options, mix, &programme, &selection)

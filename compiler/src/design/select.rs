@@ -12,7 +12,9 @@ use microlp::{
     ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, SolveOptions,
     Variable,
 };
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// A statement that reads: a question, or the find of an update or delete.
 pub(crate) struct Reader {
@@ -39,6 +41,8 @@ pub(crate) struct Programme<'p, 'm> {
     pub(crate) nodes: u64,
     /// Any design instead of the cheapest, by this number.
     pub(crate) sample: Option<u64>,
+    /// What candidates read, as far as it was asked for.
+    pub(crate) readings: RefCell<BTreeMap<ShapeId, Rc<Reading>>>,
 }
 
 /// What was decided.
@@ -293,7 +297,7 @@ impl Programme<'_, '_> {
             let Some(&built) = y.get(&shape) else {
                 continue;
             };
-            let reading = Reading::new(stats, self.planner.shapes.get(shape));
+            let reading = self.reading(shape);
             for (route, hit) in reading.hits(stats, effect) {
                 let hitting = hit
                     .columns
@@ -345,6 +349,18 @@ impl Programme<'_, '_> {
                 }
             }
         }
+    }
+
+    /// What a candidate reads, worked out once.
+    fn reading(&self, shape: ShapeId) -> Rc<Reading> {
+        let mut known = self.readings.borrow_mut();
+        let reading = known.entry(shape).or_insert_with(|| {
+            Rc::new(Reading::new(
+                &self.planner.stats,
+                self.planner.shapes.get(shape),
+            ))
+        });
+        Rc::clone(reading)
     }
 
     /// Rows written along one route, columns' bytes left out.
@@ -403,7 +419,7 @@ impl Programme<'_, '_> {
         };
         let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
         for (&shape, columns) in &selection.shapes {
-            let reading = Reading::new(stats, self.planner.shapes.get(shape));
+            let reading = self.reading(shape);
             for (route, hit) in reading.hits(stats, effect) {
                 if !hit.key && hit.columns.is_disjoint(columns) {
                     continue;
