@@ -217,6 +217,22 @@ impl Database<Lmdb> {
     }
 }
 
+/// A numbered attribute of the row's type without a number.
+fn unnumbered(schema: &Schema, root: EntityId, row: &[Value]) -> Option<usize> {
+    let model = &schema.model;
+    let of = concrete(model, root, row)?;
+    let slots = schema
+        .sequence_slots(root)
+        .into_iter()
+        .map(|(slot, _)| slot);
+    slots
+        .filter(|&slot| row.get(slot).is_some_and(Value::is_null))
+        .find(|&slot| match model.root(root).fields.get(slot) {
+            Some(Field::Attribute(a)) => is_a(model, of, model.attribute(*a).entity),
+            _ => false,
+        })
+}
+
 fn clear(folder: &Path) -> Result<(), Error> {
     match std::fs::remove_dir_all(folder) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -358,14 +374,10 @@ impl Load<'_> {
                     continue;
                 }
             };
-            let numbered = self.schema.sequence_slots(root);
-            if let Some((slot, _)) = numbered
-                .iter()
-                .find(|(s, _)| values.get(*s).is_some_and(Value::is_null))
-            {
+            if let Some(slot) = unnumbered(self.schema, root, &values) {
                 let reason = format!(
                     "{}: found nothing, expected a number: give those of a sequence in the file",
-                    slot_name(model, root, *slot)
+                    slot_name(model, root, slot)
                 );
                 self.rejects.add(reject(reason))?;
                 continue;
