@@ -148,10 +148,8 @@ impl Programme<'_, '_> {
         else {
             return bound.is_finite().then_some(first);
         };
-        let (optimal, gap) = (
-            solution.status() == SolutionStatus::Optimal,
-            solution.gap().unwrap_or(0.0),
-        );
+        let gap = solution.gap().unwrap_or(0.0);
+        let optimal = solution.status() == SolutionStatus::Optimal || gap <= GAP;
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
         for (&shape, &var) in &y {
             if solution.var_value(var) > 0.5 {
@@ -209,7 +207,7 @@ impl Programme<'_, '_> {
     }
 
     /// Candidates and columns that anything can use; the others are never worth building.
-    fn used(&self, bound: f64) -> BTreeMap<ShapeId, BTreeSet<usize>> {
+    pub(super) fn used(&self, bound: f64) -> BTreeMap<ShapeId, BTreeSet<usize>> {
         let mut used: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
         let required = self
             .readers

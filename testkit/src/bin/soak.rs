@@ -77,12 +77,10 @@ fn shrunk(seed: u64, mut failure: String) -> String {
     };
     for _ in 0..24 {
         let tries = smaller(effort).into_iter();
-        let usable = tries.filter(|e| {
+        let mut usable = tries.filter(|e| {
             e.rows > 0 && e.size.questions > 0 && e.size.changes > 0 && e.size.entities > 0
         });
-        let found = usable
-            .filter_map(|e| attempt(seed, e).err().map(|f| (e, f)))
-            .next();
+        let found = usable.find_map(|e| attempt(seed, e).err().map(|f| (e, f)));
         match found {
             Some((e, f))
                 if (e.rows, e.changes) != (effort.rows, effort.changes)
