@@ -17,7 +17,7 @@ use querent_compiler::value::Value;
 use querent_compiler::view::facts::{Facts, Key};
 use std::path::Path;
 
-const RESTORE: &str = "restore a backup, or load the instance again in place of what is there";
+const RESTORE: &str = "restore the database from a backup";
 
 /// Reads every home. Notes what cannot be read, and collects who refers to whom.
 pub(super) fn examine<R: Reader>(

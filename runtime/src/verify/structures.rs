@@ -260,9 +260,7 @@ impl Compared<'_> {
         }
         let keep = blocked || self.nameless || (self.identity && !readable);
         let mend = if keep {
-            finding.advice = Some(
-                "restore a backup, or load the instance again in place of what is there".into(),
-            );
+            finding.advice = Some("restore the database from a backup".into());
             None
         } else {
             Some(Mend {
