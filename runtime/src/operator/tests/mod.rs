@@ -364,11 +364,12 @@ fn a_store_that_waits_needs_someone_to_wait() {
 
 #[test]
 fn steps_are_numbered_as_they_are_listed() {
-    let inner = plan(
+    let mut inner = plan(
         read(Op::Input, get(1, vec![column(0, 2)])),
         vec![column(1, 1)],
         vec![],
     );
+    inner.outer = 1;
     let term = Term::Sub(Box::new(Sub::Nested(inner)));
     let world = World::random(&mut Random::new(5));
     let plan = plan(read(Op::Input, get(0, vec![])), vec![term], vec![]);
