@@ -546,3 +546,36 @@ fn whoever_has_seen_enough_rows_is_no_failure() {
         );
     }
 }
+
+#[test]
+fn load_takes_files_in_any_order_and_names_what_it_rejects() {
+    let place = Place::new();
+    place.run("create blog.db --model blog.querent").expect(0);
+    let file = |name: &str, text: &str| std::fs::write(place.0.path().join(name), text).unwrap();
+    file("author.csv", "name,id\nAnn,1\nBen,2\nAnn,3\n");
+    file(
+        "post.jsonl",
+        "{\"id\": 1, \"title\": \"a\", \"at\": \"2026-01-01T00:00:00Z\", \"author\": 1}\n\
+         {\"id\": 2, \"title\": \"b\", \"at\": \"2026-01-02T00:00:00Z\", \"author\": 3}\n",
+    );
+    // Posts come before the authors that they refer to; author 3 has a name that is taken, and so
+    // post 2 has no author.
+    let all = "load blog.db Post=post.jsonl Author=author.csv";
+    let ran = place.run(all).expect(1);
+    assert!(ran.err.contains("author.csv:4"), "{}", ran.err);
+    assert!(ran.out.contains("nothing was loaded"), "{}", ran.out);
+    let none = place.run("ask blog.db latest_of author=1 --format json").expect(0);
+    assert_eq!(none.json().as_array().unwrap().len(), 0);
+    let ran = place.run(&format!("{all} --skip-rejects")).expect(1);
+    assert!(ran.err.contains("post.jsonl:2"), "{}", ran.err);
+    let rejects = std::fs::read_to_string(place.0.path().join("blog.db.rejects.csv")).unwrap();
+    assert_eq!(rejects.lines().count(), 3, "{rejects}");
+    let one = place.run("ask blog.db latest_of author=1 --format json").expect(0);
+    assert_eq!(one.json()[0]["name"], "Ann");
+    place.run("verify blog.db").expect(0);
+    file("typo.csv", "nmae,id\nAnn,1\n");
+    let ran = place.run("load blog.db Author=typo.csv").expect(2);
+    assert!(ran.err.contains("nmae") && ran.err.contains("name"), "{}", ran.err);
+    place.run("load blog.db Autor=author.csv").expect(2);
+    place.run("verify nowhere.db").expect(2);
+}

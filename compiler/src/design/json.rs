@@ -82,7 +82,7 @@ impl Design {
         for o in &plan.output {
             self.term_steps(model, &o.term, &mut out);
         }
-        out
+        out.into_iter().map(completed).collect()
     }
 
     fn op_steps(&self, model: &Model, op: &Op, out: &mut Vec<Value>) {
@@ -233,6 +233,30 @@ impl Design {
             }
         }
     }
+}
+
+/// A step with every field of the contract, those that it has nothing to say of empty.
+fn completed(step: Value) -> Value {
+    let Value::Object(mut given) = step else {
+        return step;
+    };
+    let empty = [
+        ("op", Value::Null),
+        ("structure", Value::Null),
+        ("eq", json!([])),
+        ("range", Value::Null),
+        ("order", json!([])),
+        ("limit", Value::Null),
+        ("rows", json!(0)),
+        ("reads", json!(0)),
+        ("cost", json!(0)),
+    ];
+    let mut whole = serde_json::Map::new();
+    for (name, nothing) in empty {
+        whole.insert(name.into(), given.shift_remove(name).unwrap_or(nothing));
+    }
+    whole.extend(given);
+    Value::Object(whole)
 }
 
 /// The entities that a structure reads, its anchor first.
