@@ -564,18 +564,26 @@ fn load_takes_files_in_any_order_and_names_what_it_rejects() {
     let ran = place.run(all).expect(1);
     assert!(ran.err.contains("author.csv:4"), "{}", ran.err);
     assert!(ran.out.contains("nothing was loaded"), "{}", ran.out);
-    let none = place.run("ask blog.db latest_of author=1 --format json").expect(0);
+    let none = place
+        .run("ask blog.db latest_of author=1 --format json")
+        .expect(0);
     assert_eq!(none.json().as_array().unwrap().len(), 0);
     let ran = place.run(&format!("{all} --skip-rejects")).expect(1);
     assert!(ran.err.contains("post.jsonl:2"), "{}", ran.err);
     let rejects = std::fs::read_to_string(place.0.path().join("blog.db.rejects.csv")).unwrap();
     assert_eq!(rejects.lines().count(), 3, "{rejects}");
-    let one = place.run("ask blog.db latest_of author=1 --format json").expect(0);
+    let one = place
+        .run("ask blog.db latest_of author=1 --format json")
+        .expect(0);
     assert_eq!(one.json()[0]["name"], "Ann");
     place.run("verify blog.db").expect(0);
     file("typo.csv", "nmae,id\nAnn,1\n");
     let ran = place.run("load blog.db Author=typo.csv").expect(2);
-    assert!(ran.err.contains("nmae") && ran.err.contains("name"), "{}", ran.err);
+    assert!(
+        ran.err.contains("nmae") && ran.err.contains("name"),
+        "{}",
+        ran.err
+    );
     place.run("load blog.db Autor=author.csv").expect(2);
     place.run("verify nowhere.db").expect(2);
 }

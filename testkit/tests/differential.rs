@@ -1,20 +1,20 @@
 //! The fixed seeds of the differential test; `cargo xtask soak` goes on with fresh ones.
 
 use querent_testkit::differential::{Effort, run};
+use querent_testkit::generate::Size;
 
-#[test]
-fn the_runtime_means_what_the_oracle_means() {
-    let from: u64 = std::env::var("QUERENT_SEED")
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
         .ok()
         .and_then(|s| s.parse().ok())
-        .unwrap_or(1);
-    let count: u64 = std::env::var("QUERENT_SEEDS")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(150);
+        .unwrap_or(otherwise)
+}
+
+fn run_all(count: u64, effort: Effort) {
+    let from = number("QUERENT_SEED", 1);
     let mut failures = Vec::new();
-    for seed in from..from + count {
-        let outcome = std::panic::catch_unwind(|| run(seed, Effort::default()));
+    for seed in from..from + number("QUERENT_SEEDS", count) {
+        let outcome = std::panic::catch_unwind(|| run(seed, effort));
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(e)) => failures.push(e),
@@ -29,5 +29,27 @@ fn the_runtime_means_what_the_oracle_means() {
         "{} failures\n{}",
         failures.len(),
         failures.join("\n----\n")
+    );
+}
+
+#[test]
+fn any_design_means_what_the_oracle_means() {
+    run_all(150, Effort::default());
+}
+
+#[test]
+fn the_cheapest_design_means_what_the_oracle_means() {
+    let size = Size {
+        entities: 3,
+        questions: 2,
+        changes: 3,
+    };
+    run_all(
+        60,
+        Effort {
+            size,
+            sampled: false,
+            ..Effort::default()
+        },
     );
 }
