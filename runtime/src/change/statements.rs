@@ -119,7 +119,7 @@ impl<R: Reader> Draft<'_, R> {
             }
             given.push((slot, Value::Enum(tag as u16)));
         }
-        self.number(root, &mut row)?;
+        self.number(entity, &mut row)?;
         let key = key_of_row(model, root, &row);
         if let Some(mut old) = self.current(root, &key)? {
             if !upsert {
@@ -150,9 +150,13 @@ impl<R: Reader> Draft<'_, R> {
         Ok(())
     }
 
-    /// Assigns the next numbers of sequences.
-    fn number(&mut self, root: EntityId, row: &mut [Value]) -> Result<(), ChangeFailure> {
+    /// Assigns the next numbers of the sequences that the concrete entity has.
+    fn number(&mut self, entity: EntityId, row: &mut [Value]) -> Result<(), ChangeFailure> {
+        let root = self.schema.model.entity(entity).root;
         for (slot, sequence) in self.schema.sequence_slots(root) {
+            if !has_field(&self.schema.model, entity, slot) {
+                continue;
+            }
             if row.get(slot).is_some_and(|v| !v.is_null()) {
                 let field = self.field_name(root, slot);
                 return Err(Refusal::Numbered {
@@ -298,9 +302,9 @@ impl<R: Reader> Draft<'_, R> {
             .get(change)
             .and_then(|w| w.finds.get(find));
         let mut candidates: BTreeSet<Key> = BTreeSet::new();
-        let others_changed = self.after.all_changed().keys().any(|(e, _)| *e != root);
+        let changed = !self.after.all_changed().is_empty();
         match plan {
-            Some(plan) if !(others_changed && reads_beyond(model, root, filter)) => {
+            Some(plan) if !(changed && reads_beyond(model, root, filter)) => {
                 let ask = Ask {
                     layouts: &self.schema.layouts,
                     params,
@@ -397,6 +401,16 @@ pub(crate) fn sequence_counter(
         }
     };
     [Value::Text(what), Value::Text(per)]
+}
+
+/// Whether instances of a concrete entity have the field at a slot of their root's row.
+fn has_field(model: &querent_compiler::model::Model, entity: EntityId, slot: usize) -> bool {
+    let declared = match model.root(entity).fields.get(slot) {
+        Some(Field::Attribute(a)) => model.attribute(*a).entity,
+        Some(Field::Reference(r)) => model.reference(*r).entity,
+        Some(Field::Type) | None => return true,
+    };
+    declared == entity || model.entity(declared).subtypes.contains(&entity)
 }
 
 fn count_finds(statements: &[Statement]) -> usize {
