@@ -37,6 +37,14 @@ fn any_design_means_what_the_oracle_means() {
     run_all(150, Effort::default());
 }
 
+/// Seeds that once showed a fault: numbers of subtypes, numbers of upserts, finds behind updates.
+#[test]
+fn seeds_that_failed_once() {
+    for seed in [64, 1052, 1247, 1342, 1931, 1964, 2202, 2283] {
+        run(seed, Effort::default()).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 #[test]
 fn the_cheapest_design_means_what_the_oracle_means() {
     let size = Size {

@@ -119,9 +119,25 @@ impl<R: Reader> Draft<'_, R> {
             }
             given.push((slot, Value::Enum(tag as u16)));
         }
-        self.number(entity, &mut row)?;
+        let root_key = &model.root(root).key;
+        let numbered = self.schema.sequence_slots(root);
+        let key_is_numbered = numbered.iter().any(|(slot, _)| root_key.contains(slot));
+        // An upsert that finds its row takes no number.
+        let found = if key_is_numbered {
+            None
+        } else {
+            self.current(root, &key_of_row(model, root, &row))?
+        };
+        if found.is_none() {
+            self.number(entity, &mut row)?;
+        }
         let key = key_of_row(model, root, &row);
-        if let Some(mut old) = self.current(root, &key)? {
+        let found = if key_is_numbered {
+            self.current(root, &key)?
+        } else {
+            found
+        };
+        if let Some(mut old) = found {
             if !upsert {
                 return Err(Refusal::KeyTaken {
                     entity: self.entity_name(entity),
