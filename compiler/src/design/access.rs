@@ -28,14 +28,6 @@ pub struct ReferrerPath {
     pub key: Vec<usize>,
 }
 
-/// A key part of a structure that is keyed by its anchor's key: one of the key's scalars, or a
-/// function of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HomeKey {
-    /// The structure.
-    pub structure: StructureId,
-}
-
 /// The access paths of a design.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
@@ -71,7 +63,7 @@ impl Access {
                 .homes
                 .insert(root, of_root.iter().map(|(id, _)| *id).collect());
             for (slot, field) in model.root(root).fields.iter().enumerate() {
-                let paths = super::field_paths(model, root, *field);
+                let paths = super::field_paths(model, *field);
                 let found = of_root.iter().find_map(|(id, s)| {
                     let columns: Option<Vec<usize>> = paths
                         .iter()

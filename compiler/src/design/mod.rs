@@ -376,7 +376,7 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
                 .collect(),
         );
         for field in planner.stats.value_fields(root) {
-            for path in field_paths(model, root, field) {
+            for path in field_paths(model, field) {
                 let kept = candidates
                     .iter()
                     .filter_map(|&s| planner.shapes.column(s, &path).map(|(_, r)| r));
@@ -388,11 +388,7 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
 }
 
 /// The stored paths of a field: an attribute, the type, or the scalars of a reference.
-pub(crate) fn field_paths(
-    model: &Model,
-    _root: crate::model::EntityId,
-    field: Field,
-) -> Vec<crate::model::Expr> {
+pub(crate) fn field_paths(model: &Model, field: Field) -> Vec<crate::model::Expr> {
     let path = |leaf| crate::model::Expr::Path {
         node: 0,
         element: vec![],
