@@ -59,6 +59,10 @@ fn run_model(text: &str, rng: &mut Rng, effort: Effort, seed: u64) -> Result<(),
     if seed.is_multiple_of(3) {
         // Plans for partitioned targets mean the same; they only differ in what they may read.
         options.target = target::named("cassandra").ok_or("no such target")?;
+        if seed.is_multiple_of(2) {
+            // Partitions so small that most must be spread over buckets or salts.
+            options.target.limits.partition_rows = Some(2.0 + (seed % 31) as f64);
+        }
     }
     let design = querent::compiler::design::design(&model, &options).map_err(|e| e.to_string())?;
     let schema = Arc::new(Schema::new(model.clone(), design));

@@ -316,11 +316,16 @@ fn unique_name(
     let parts: Vec<String> = s
         .partition
         .iter()
+        .filter(|e| !matches!(e, Expr::Const(_)))
         .map(|e| snake(&printer.expr(e)))
         .collect();
     let ordered = s.clustering.first().map(|(e, _)| snake(&printer.expr(e)));
     let base = match (s.kind, identity) {
         (Kind::Lists, true) => entity,
+        (Kind::Groups, _) if s.over.is_empty() && s.columns.is_empty() => {
+            let by = parts.iter().cloned().chain(ordered);
+            format!("{entity}_buckets_by_{}", by.collect::<Vec<_>>().join("_"))
+        }
         (Kind::Groups, _) if s.over.is_empty() => {
             let by = parts
                 .iter()
@@ -411,7 +416,13 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
             "rounded-time",
             s.kind == Kind::Groups && s.key().any(rounded),
         ),
-        ("bucket", s.kind == Kind::Lists && s.key().any(rounded)),
+        ("bucket", s.partition.iter().any(rounded)),
+        (
+            "enumerable-keys",
+            s.kind == Kind::Groups
+                && s.columns.is_empty()
+                && s.clustering.iter().all(|(e, _)| rounded(e)),
+        ),
         (
             "hash-prefix",
             s.key().any(|e| matches!(e, Expr::Call(Function::Hash, _))),

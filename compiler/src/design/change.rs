@@ -1,7 +1,7 @@
 //! What changes do: their effects on the facts, the reads that maintenance and checks need, and
 //! the rows that each structure gets written.
 
-use super::shape::{ShapeId, reference_paths};
+use super::shape::reference_paths;
 use super::stats::{Extent, LIST, Stats};
 use crate::model::{
     Change, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, Pred, Query,
@@ -544,7 +544,7 @@ pub(crate) fn finds_referrers(
 /// A candidate for the home of every entity, and for every unique attribute and reference.
 pub(crate) fn standing_shapes(
     model: &Model,
-    add: &mut dyn FnMut(EntityId, Vec<Expr>, Vec<(Expr, Direction)>) -> Option<ShapeId>,
+    add: &mut dyn FnMut(EntityId, Vec<Expr>, Vec<(Expr, Direction)>),
 ) {
     for root in model.roots() {
         let leaves = super::shape::key_paths(model, root);

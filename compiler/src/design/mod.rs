@@ -10,6 +10,7 @@ mod plan;
 mod select;
 mod shape;
 mod sizes;
+pub mod spread;
 mod stats;
 pub mod target;
 
@@ -226,7 +227,7 @@ impl<'m> Prepared<'m> {
         for (question, options) in model.questions.iter().zip(enumerated.questions) {
             readers.push(Reader {
                 weight: weight(&question.rates),
-                options,
+                options: within_limits(&planner, options),
             });
         }
         let mut writers = Vec::new();
@@ -235,7 +236,10 @@ impl<'m> Prepared<'m> {
             let fewest =
                 |o: &Vec<PlanOption>| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min);
             let found: Vec<f64> = finds.iter().map(fewest).collect();
-            readers.extend(finds.into_iter().map(|options| Reader { weight, options }));
+            readers.extend(finds.into_iter().map(|options| Reader {
+                weight,
+                options: within_limits(&planner, options),
+            }));
             let effects = change::effects(&planner.stats, change, &found);
             let checked = effects.into_iter().map(|e| {
                 let checks = change::checks(model, &e);
@@ -268,6 +272,26 @@ impl<'m> Prepared<'m> {
     }
 }
 
+/// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
+/// read everything instead is no way to keep a partition small.
+const FOR_LIMITS: f64 = 100.0;
+
+/// The options without a structure whose partitions outgrow the target; all of them where those
+/// are out of proportion or there are none: the design then warns.
+fn within_limits(planner: &Planner, options: Vec<PlanOption>) -> Vec<PlanOption> {
+    let within = |o: &PlanOption| o.requires.iter().all(|r| !planner.oversize(r.shape));
+    let cheapest = |o: &mut dyn Iterator<Item = &PlanOption>| {
+        o.map(|o| o.cost).min_by(f64::total_cmp).unwrap_or(f64::MAX)
+    };
+    let best = cheapest(&mut options.iter());
+    let kept = cheapest(&mut options.iter().filter(|o| within(o)));
+    if kept <= best * FOR_LIMITS {
+        options.into_iter().filter(within).collect()
+    } else {
+        options
+    }
+}
+
 struct Enumerated {
     questions: Vec<Vec<PlanOption>>,
     finds: Vec<Vec<Vec<PlanOption>>>,
@@ -285,7 +309,7 @@ fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignE
             clustering,
             crate::view::Kind::Lists,
         );
-        Some(planner.shapes.intern(model, s))
+        planner.admit(s);
     });
     // The first round makes candidates, the second matches everything against all of them.
     for growing in [true, false] {
@@ -365,6 +389,13 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
                     .is_some_and(|s| s.identity && s.structure.anchor == root)
             })
             .collect();
+        let within = candidates.iter().copied().filter(|&s| !planner.oversize(s));
+        let within: Vec<usize> = within.collect();
+        let candidates = if within.is_empty() {
+            candidates
+        } else {
+            within
+        };
         // That an instance exists is a fact too.
         out.push(
             candidates
@@ -535,7 +566,7 @@ fn assemble(
     let mut warnings = Vec::new();
     for (at, s) in mapping.structures.iter().enumerate() {
         let sizes = Sizes::of(model, s);
-        warnings.extend(sizes.warnings(&options.target, s));
+        warnings.extend(sizes.warnings(model, &options.target, s));
         let shape = mapping.shapes.get(at).copied().unwrap_or_default();
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
         notes.push(Note {

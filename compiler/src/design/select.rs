@@ -7,6 +7,7 @@
 use super::change::{Effect, Hit, Need, Needs, Reading, finds_referrers};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
+use super::spread::{directory, spread};
 use crate::view::Kind;
 use microlp::{
     ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, SolveOptions,
@@ -232,7 +233,6 @@ impl Programme<'_, '_> {
     /// Whether a change may look for referrers in this candidate.
     fn finds_any_need(&self, shape: ShapeId) -> bool {
         let s = self.planner.shapes.get(shape);
-        let ordered = self.planner.target.capabilities.ordered_partitions;
         s.kind == Kind::Lists
             && s.over.is_empty()
             && s.clustering
@@ -240,7 +240,7 @@ impl Programme<'_, '_> {
                 .all(|(e, _)| super::shape::key_paths(self.planner.model, s.anchor).contains(e))
             && (0..self.planner.model.references.len() as u32)
                 .map(crate::model::ReferenceId)
-                .any(|r| finds_referrers(self.planner.model, s, r, ordered))
+                .any(|r| self.planner.referrer_finder(shape, r).is_some())
             && !self.writers.is_empty()
     }
 
@@ -453,20 +453,14 @@ impl Programme<'_, '_> {
             Need::Values(_, entity) => self.planner.values_cost(*entity, n),
             Need::Unique(_) => self.planner.read_cost(n, n, 16.0),
             Need::Referrers(_, reference) => {
-                let ordered = self.planner.target.capabilities.ordered_partitions;
-                let found = selection.shapes.keys().any(|&shape| {
-                    finds_referrers(
-                        self.planner.model,
-                        self.planner.shapes.get(shape),
-                        *reference,
-                        ordered,
-                    )
+                let scan = self.planner.referrers_scan_cost(*reference, n);
+                let ways = selection.shapes.keys().filter_map(|&shape| {
+                    let finder = self.planner.referrer_finder(shape, *reference)?;
+                    let listed = |d| selection.shapes.contains_key(&d);
+                    let found = finder.directory.is_none_or(listed);
+                    found.then(|| self.planner.referrers_cost(*reference, n, &finder))
                 });
-                if found {
-                    self.planner.referrers_cost(*reference, n)
-                } else {
-                    self.planner.referrers_scan_cost(*reference, n)
-                }
+                ways.fold(scan, f64::min)
             }
         }
     }
@@ -500,17 +494,20 @@ impl Programme<'_, '_> {
                     (0.0, 1.0),
                 );
                 ways.add(scan, 1.0);
-                let ordered = self.planner.target.capabilities.ordered_partitions;
                 for (&shape, &built) in y {
-                    let s = self.planner.shapes.get(shape);
-                    if finds_referrers(self.planner.model, s, *reference, ordered) {
-                        let way = lp.add_var(
-                            weight * self.planner.referrers_cost(*reference, n),
-                            (0.0, 1.0),
-                        );
-                        lp.add_constraint([(way, 1.0), (built, -1.0)], ComparisonOp::Le, 0.0);
-                        ways.add(way, 1.0);
+                    let Some(finder) = self.planner.referrer_finder(shape, *reference) else {
+                        continue;
+                    };
+                    let directory = finder.directory.map(|d| y.get(&d).copied());
+                    if directory == Some(None) {
+                        continue;
                     }
+                    let price = self.planner.referrers_cost(*reference, n, &finder);
+                    let way = lp.add_var(weight * price, (0.0, 1.0));
+                    for needed in [Some(built), directory.flatten()].into_iter().flatten() {
+                        lp.add_constraint([(way, 1.0), (needed, -1.0)], ComparisonOp::Le, 0.0);
+                    }
+                    ways.add(way, 1.0);
                 }
                 lp.add_constraint(ways, ComparisonOp::Ge, 0.0);
                 variable
@@ -568,6 +565,12 @@ pub(crate) struct Write {
     pub(crate) cost: f64,
 }
 
+/// How referrers are found: gets for one instance, and the directory that lists where.
+struct Finder {
+    gets: f64,
+    directory: Option<ShapeId>,
+}
+
 struct NeedVar {
     variable: Variable,
     count: f64,
@@ -583,9 +586,42 @@ impl Planner<'_> {
         };
         c.index + n * (c.partition + c.row + width * c.byte)
     }
+    /// How a candidate finds the referrers of an instance, if it does.
+    fn referrer_finder(
+        &self,
+        shape: ShapeId,
+        reference: crate::model::ReferenceId,
+    ) -> Option<Finder> {
+        let s = self.shapes.get(shape);
+        let ordered = self.target.capabilities.ordered_partitions;
+        if finds_referrers(self.model, s, reference, ordered) {
+            return Some(Finder {
+                gets: 1.0,
+                directory: None,
+            });
+        }
+        let spread = spread(s)?;
+        let paths = super::shape::reference_paths(self.model, reference);
+        if spread.before > paths.len() || !finds_referrers(self.model, s, reference, true) {
+            return None;
+        }
+        let mut finder = Finder {
+            gets: spread.salts.unwrap_or(1) as f64,
+            directory: None,
+        };
+        if spread.buckets.is_some() {
+            let directory = self.shapes.known(&directory(s)?)?;
+            let bound: Vec<_> = s.partition.iter().take(spread.before).collect();
+            let present = self.stats.rows_per(self.shapes.get(directory), &bound);
+            finder.gets = 1.0 + present.avg * finder.gets;
+            finder.directory = Some(directory);
+        }
+        Some(finder)
+    }
     /// Reading referrers through a structure that starts with the reference.
-    pub(crate) fn referrers_cost(&self, reference: crate::model::ReferenceId, n: f64) -> f64 {
-        self.read_cost(n, n * self.stats.referrers(reference).avg, 16.0)
+    fn referrers_cost(&self, reference: crate::model::ReferenceId, n: f64, finder: &Finder) -> f64 {
+        let found = n * self.stats.referrers(reference).avg;
+        self.read_cost(n * finder.gets, found, 16.0)
     }
     /// Reading referrers by reading everything.
     pub(crate) fn referrers_scan_cost(&self, reference: crate::model::ReferenceId, n: f64) -> f64 {

@@ -32,9 +32,9 @@ pub(crate) struct Requirement {
 }
 
 impl Shapes {
-    /// The shape with this skeleton, new or known.
-    pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
-        let same = |s: &Shape| {
+    /// The shape with this skeleton, if there is one.
+    pub(crate) fn known(&self, skeleton: &Structure) -> Option<ShapeId> {
+        self.all.iter().position(|s| {
             let t = &s.structure;
             t.anchor == skeleton.anchor
                 && t.over == skeleton.over
@@ -42,8 +42,12 @@ impl Shapes {
                 && t.partition == skeleton.partition
                 && t.clustering == skeleton.clustering
                 && t.kind == skeleton.kind
-        };
-        if let Some(known) = self.all.iter().position(same) {
+        })
+    }
+
+    /// The shape with this skeleton, new or known.
+    pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
+        if let Some(known) = self.known(&skeleton) {
             return known;
         }
         let identity = is_identity(model, &skeleton);

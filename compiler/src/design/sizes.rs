@@ -2,7 +2,7 @@
 
 use super::stats::Stats;
 use super::target::Target;
-use crate::model::Model;
+use crate::model::{Expr, Model};
 use crate::view::Structure;
 use crate::view::typing::Scope;
 use serde::{Deserialize, Serialize};
@@ -55,29 +55,66 @@ impl Sizes {
     }
 
     /// What the target cannot hold, in words.
-    pub(crate) fn warnings(&self, target: &Target, s: &Structure) -> Vec<String> {
+    pub(crate) fn warnings(&self, model: &Model, target: &Target, s: &Structure) -> Vec<String> {
         let limits = &target.limits;
-        let mut out = Vec::new();
-        let mut over = |what: &str, size: f64, limit: Option<f64>| {
-            if let Some(limit) = limit.filter(|l| size > *l) {
-                out.push(format!(
-                    "{}: {what} may grow to {size:.0}, {} allows {limit:.0}",
-                    s.name, target.name
-                ));
-            }
+        let cause = partition_cause(model, s);
+        let over = |what: &str, size: f64, limit: Option<f64>, cause: &str| {
+            let limit = limit.filter(|l| size > *l)?;
+            Some(format!(
+                "{}: {what} may grow to {size:.0}, {} allows {limit:.0}{cause}",
+                s.name, target.name
+            ))
         };
-        over(
-            "a partition's rows",
-            self.partition_rows_max,
-            limits.partition_rows,
-        );
-        over(
-            "a partition's bytes",
-            self.partition_bytes_max,
-            limits.partition_bytes,
-        );
-        over("a row's bytes", self.row_bytes_max, Some(limits.row_bytes));
-        over("a key's bytes", self.key_bytes_max, Some(limits.key_bytes));
-        out
+        let found = [
+            over(
+                "a partition's rows",
+                self.partition_rows_max,
+                limits.partition_rows,
+                &cause,
+            ),
+            over(
+                "a partition's bytes",
+                self.partition_bytes_max,
+                limits.partition_bytes,
+                &cause,
+            ),
+            over(
+                "a row's bytes",
+                self.row_bytes_max,
+                Some(limits.row_bytes),
+                "",
+            ),
+            over(
+                "a key's bytes",
+                self.key_bytes_max,
+                Some(limits.key_bytes),
+                "",
+            ),
+        ];
+        found.into_iter().flatten().collect()
+    }
+}
+
+/// The number of the model that makes a partition so large, in words.
+fn partition_cause(model: &Model, s: &Structure) -> String {
+    let reference = s.partition.iter().find_map(|e| match e {
+        Expr::Path { steps, .. } => steps.first(),
+        _ => None,
+    });
+    match reference {
+        Some(&r) => {
+            let r = model.reference(r);
+            format!(
+                ", and neither buckets nor salts bring it down: {}.{} says (max {:.0})",
+                model.entity(r.entity).name,
+                r.name,
+                r.max
+            )
+        }
+        None => format!(
+            ", and neither buckets nor salts bring it down: there are {:.0} of {}",
+            model.root(s.anchor).count,
+            model.entity(s.anchor).name
+        ),
     }
 }

@@ -1,12 +1,14 @@
 //! Volumes: how many, how wide, how skewed. Averages price a design; maxima prove its limits.
 
 use crate::model::{
-    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, Pred, ReferenceId, Size, Type,
-    Unfold,
+    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, Pred, ReferenceId, Size,
+    Statement, Type, Unfold,
 };
 use crate::view::typing::{NodeType, Scope};
 use crate::view::{Kind, Structure};
 
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
 /// Where a maximum is not stated, it is this many times the average.
 const MAX_OVER_AVG: f64 = 100.0;
 /// The share of rows that a range or an inequality that nothing is known of lets pass.
@@ -99,20 +101,60 @@ impl Stats<'_> {
             },
             Expr::Call(function, args) => {
                 let inner = args.first().map_or(1.0, |a| self.cardinality(scope, a));
-                // Ten years of buckets, where nothing else is known.
                 let buckets = match function {
-                    Function::Minute => 5_256_000.0,
-                    Function::Hour => 87_600.0,
-                    Function::Day => 3_650.0,
-                    Function::Month => 120.0,
-                    Function::Year => 10.0,
+                    Function::Minute => self.span(scope, args) / 60.0,
+                    Function::Hour => self.span(scope, args) / 3_600.0,
+                    Function::Day => self.span(scope, args) / DAY,
+                    Function::Month => self.span(scope, args) / (30.4 * DAY),
+                    Function::Year => self.span(scope, args) / (365.0 * DAY),
                     _ => f64::MAX,
                 };
-                inner.min(buckets)
+                inner.min(buckets.max(1.0))
             }
             Expr::Const(_) => 1.0,
             _ => 1000.0,
         }
+    }
+
+    /// Seconds between the earliest and the latest of the times: how long an instance lives, else
+    /// how long it takes to insert as many as there are.
+    fn span(&self, scope: &Scope, times: &[Expr]) -> f64 {
+        let time = match times {
+            [Expr::Call(_, args)] => args.first(),
+            times => times.first(),
+        };
+        let owner = match time {
+            Some(Expr::Path { node, steps, .. }) => match steps.last() {
+                Some(&step) => Some(self.model.reference(step).target),
+                None => match scope.node(*node) {
+                    NodeType::Instance(e) => Some(e),
+                    NodeType::Element(..) => None,
+                },
+            },
+            _ => None,
+        };
+        owner
+            .and_then(|e| self.lifetime(e))
+            .unwrap_or(10.0 * 365.0 * DAY)
+    }
+
+    fn lifetime(&self, entity: EntityId) -> Option<f64> {
+        let root = self.model.entity(entity).root;
+        if let Some(seconds) = self.model.entity(root).expires {
+            return Some(seconds as f64);
+        }
+        if !self.model.timed {
+            return None;
+        }
+        let inserts = |s: &Statement| matches!(s, Statement::Insert { entity, .. } if self.model.entity(*entity).root == root);
+        let rate: f64 = self
+            .model
+            .changes
+            .iter()
+            .filter(|c| c.statements.iter().any(inserts))
+            .filter_map(|c| c.rates.first())
+            .sum();
+        (rate > 0.0).then(|| self.count(root) / rate)
     }
 
     /// The share of rows that a predicate lets pass.
@@ -204,9 +246,20 @@ impl Stats<'_> {
                 max.min(MAX_OVER_AVG * avg.max(1.0))
             };
         }
+        // What spreads a partition divides the largest one too.
+        if let Some(spread) = super::spread::spread(s) {
+            let parts = s.partition.iter().skip(spread.before);
+            for part in parts.filter(|p| bound.contains(p)) {
+                max /= self.cardinality(&scope, part);
+            }
+        }
+        if s.kind == Kind::Groups {
+            let free = s.key().filter(|e| !bound.contains(e));
+            max = max.min(free.map(|e| self.cardinality(&scope, e)).product());
+        }
         Extent {
             avg,
-            max: max.max(avg),
+            max: max.max(avg).max(1.0),
         }
     }
 

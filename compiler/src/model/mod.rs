@@ -49,6 +49,8 @@ pub struct Model {
     pub name: String,
     /// Named mixes, in order of appearance; empty when rates are plain.
     pub mixes: Vec<String>,
+    /// Rates are per second; else they are weights.
+    pub timed: bool,
     /// Enumerations.
     pub enums: Vec<Enum>,
     /// Entities, link entities included.

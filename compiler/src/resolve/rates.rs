@@ -79,6 +79,7 @@ impl Resolver<'_> {
                 let unit = numbers::RATES.iter().find(|(unit, _)| *unit == per.text);
                 if let Some((_, seconds)) = unit {
                     value /= seconds;
+                    self.model.timed = true;
                 } else {
                     let message = format!("`{}` is no unit of time", per.text);
                     let found = Diagnostic::new(codes::NUMBER, per.span, message);

@@ -16,19 +16,22 @@ pub(super) fn round_down(function: Function, value: &Value) -> Value {
             timestamp(function, Value::timeuuid_millis(&id)).map(Value::Timestamp)
         }
         Value::Date(days) => days_down(function, days.into())
-            .and_then(|days| i32::try_from(days).ok())
-            .map(Value::Date),
+            .map(|days| Value::Date(i32::try_from(days).unwrap_or(i32::MIN))),
         _ => None,
     };
     rounded.unwrap_or(Value::Null)
 }
 
+/// What would lie before the earliest time is the earliest time: every time has a bucket.
 fn timestamp(function: Function, at: i64) -> Option<i64> {
-    let down = |unit: i64| at.div_euclid(unit).checked_mul(unit);
+    let down = |unit: i64| at.div_euclid(unit).checked_mul(unit).unwrap_or(i64::MIN);
     match function {
-        Function::Minute => down(MINUTE),
-        Function::Hour => down(HOUR),
-        _ => days_down(function, at.div_euclid(DAY))?.checked_mul(DAY),
+        Function::Minute => Some(down(MINUTE)),
+        Function::Hour => Some(down(HOUR)),
+        _ => {
+            let days = days_down(function, at.div_euclid(DAY))?;
+            Some(days.checked_mul(DAY).unwrap_or(i64::MIN))
+        }
     }
 }
 

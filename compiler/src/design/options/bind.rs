@@ -1,11 +1,12 @@
 //! Binding a node: from parameters and outer rows to the instances that it ranges over, by one
 //! get, by a walk of several, or by a scan.
 
-use super::matching::{Eq, EqValue, ExistsEq, Match, Problem, Range};
+use super::matching::{Eq, EqValue, ExistsEq, Match, Problem, Range, Through};
 use super::supply::key_leaf_paths;
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Estimate, Get, Op, Term};
 use crate::design::shape::{Requirement, ShapeId, key_paths, reference_paths};
+use crate::design::spread::directory;
 use crate::design::stats::{LIST, RANGE};
 use crate::model::{
     Compare, Direction, EntityId, Expr, Leaf, Many, NodeId, Page, Pred, ReferenceId, Unfold,
@@ -245,7 +246,7 @@ impl Planner<'_> {
             if s.anchor != problem.entity {
                 continue;
             }
-            if let Some(m) = problem.matches(self, s) {
+            if let Some(m) = problem.matches(self, s, partial.state.frames) {
                 out.extend(self.get(partial, node, shape, problem, &m, filters, scope, wish));
             }
         }
@@ -276,7 +277,9 @@ impl Planner<'_> {
             Some(list) if list.len() == 1 => LIST,
             Some(list) => list.len() as f64,
         };
-        let bound: Vec<&Expr> = m.bound.iter().collect();
+        // Through a directory all buckets are read, not one.
+        let bucket = m.through.as_ref().and_then(|t| s.partition.get(t.eq.len()));
+        let bound: Vec<&Expr> = m.bound.iter().filter(|e| Some(*e) != bucket).collect();
         let mut per = self.stats.rows_per(&s, &bound).avg * elements;
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
@@ -295,9 +298,12 @@ impl Planner<'_> {
         {
             per = per.min(limit / pass.max(1e-9));
         }
-        let state = &partial.state;
-        let gets = state.rows * elements;
-        let rows = (state.rows * per).max(0.0);
+        let mut next = partial.state.clone();
+        if let Some(through) = &m.through {
+            self.get_directory(&mut next, through, &s, per);
+        }
+        let gets = next.rows * elements;
+        let rows = (partial.state.rows * per).max(0.0);
         let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
         let shape_scope = Scope::new(self.model, s.anchor, &s.over);
         let width = if identity {
@@ -306,7 +312,6 @@ impl Planner<'_> {
             s.key().map(|e| self.stats.bytes(&shape_scope, e).avg).sum()
         };
         let cost = self.read_cost(gets, rows, width);
-        let mut next = state.clone();
         next.cost += cost;
         next.rows = rows;
         next.requires.insert(Requirement {
@@ -367,6 +372,50 @@ impl Planner<'_> {
             ordered: m.ordered,
             paged,
         })
+    }
+
+    /// Reads the buckets that are present, as many as it takes to get at so many rows.
+    pub(super) fn get_directory(
+        &self,
+        state: &mut State,
+        through: &Through,
+        s: &crate::view::Structure,
+        per: f64,
+    ) {
+        let bound: Vec<&Expr> = s.partition.iter().take(through.eq.len()).collect();
+        let directory = self.shapes.get(through.directory);
+        let present = self.stats.rows_per(directory, &bound).avg.max(1.0);
+        let held = self.stats.rows_per(s, &bound).avg / present;
+        let buckets = (per / held.max(1e-9)).clamp(1.0, present);
+        let gets = state.rows;
+        let rows = gets * buckets;
+        let cost = self.read_cost(gets, rows, 16.0);
+        state.cost += cost;
+        state.rows = rows;
+        state.requires.insert(Requirement {
+            shape: through.directory,
+            column: None,
+        });
+        state.frames += 1;
+        let input = std::mem::replace(&mut state.op, Op::Input);
+        state.op = Op::Get {
+            input: Box::new(input),
+            get: Get {
+                structure: through.directory as u16,
+                eq: through.eq.clone(),
+                lower: through.lower.clone(),
+                upper: through.upper.clone(),
+                reverse: through.reverse,
+                page: None,
+            },
+            outer: false,
+            estimate: Estimate {
+                rows,
+                reads: rows,
+                gets,
+                cost,
+            },
+        };
     }
 
     fn merge_order(
@@ -667,8 +716,9 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Takes a candidate in, unless the target cannot hold it.
-    pub(super) fn admit(&mut self, s: crate::view::Structure) -> Option<ShapeId> {
+    /// Takes a candidate in, spread where a partition would outgrow the target, unless the target
+    /// cannot hold it.
+    pub(in crate::design) fn admit(&mut self, s: crate::view::Structure) -> Vec<ShapeId> {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let scalar = s
             .key()
@@ -679,9 +729,29 @@ impl Planner<'_> {
                 && s.columns.is_empty()
                 && !s.filter.is_empty())
         {
-            return None;
+            return vec![];
         }
-        Some(self.shapes.intern(self.model, s))
+        self.spread_shapes(s)
+    }
+
+    /// The candidate as it fits the target, known or (where candidates may be made) new.
+    pub(super) fn spread_shapes(&mut self, s: crate::view::Structure) -> Vec<ShapeId> {
+        if !self.growing {
+            let fitting = self.fitting(s);
+            return fitting
+                .iter()
+                .filter_map(|s| self.shapes.known(s))
+                .collect();
+        }
+        let mut out = Vec::new();
+        for s in self.fitting(s) {
+            if let Some(d) = directory(&s).filter(|_| !self.target.capabilities.ordered_partitions)
+            {
+                self.shapes.intern(self.model, d);
+            }
+            out.push(self.shapes.intern(self.model, s));
+        }
+        out
     }
 }
 

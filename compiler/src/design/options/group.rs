@@ -7,6 +7,7 @@ use super::supply::key_leaf_paths;
 use super::{PlanOption, Planner, State};
 use crate::design::plan::{Aggregation, Estimate, Get, Op, Output, Plan, Term, Test};
 use crate::design::shape::{Requirement, ShapeId, reference_paths, skeleton};
+use crate::design::spread::everything;
 use crate::model::{
     Aggregate, AggregateFn, Compare, Direction, Expr, Function, Many, NodeId, Pred, Query, Type,
 };
@@ -89,74 +90,87 @@ impl Planner<'_> {
             vec![],
             Kind::Groups,
         );
-        let shape = self.group_shape(s)?;
+        let shape = self.group_shapes(s).pop()?;
         let target = self.model.reference(reference).target;
         let keys = key_leaf_paths(self.model, target, 0, &[], &first.steps);
         let mut states = self.supply(start.clone(), scope, &keys);
         let state = states.drain(..).next()?;
         let eq: Option<Vec<Term>> = keys.iter().map(|k| self.locate(&state, k)).collect();
-        let state = self.get_group(&state, shape, eq?, true);
+        let state = self.get_group(&state, shape, eq?, true)?;
         let (state, value) = self.group_value(state, shape, a, arg)?;
         Some(scalar(state, value))
     }
 
-    /// A candidate of groups, known or new.
-    fn group_shape(&mut self, s: crate::view::Structure) -> Option<ShapeId> {
-        let known = self.shapes.all.iter().position(|t| {
-            let t = &t.structure;
-            t.kind == Kind::Groups
-                && t.anchor == s.anchor
-                && t.over == s.over
-                && t.filter == s.filter
-                && t.partition == s.partition
-                && t.clustering == s.clustering
-        });
-        match known {
-            Some(shape) => Some(shape),
-            None if self.growing => {
-                let scope = Scope::new(self.model, s.anchor, &s.over);
-                let scalar = s
-                    .key()
-                    .all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
-                scalar.then(|| self.shapes.intern(self.model, s))
-            }
-            None => None,
+    /// Candidates of groups, known or new: one, or the ways of spreading it.
+    fn group_shapes(&mut self, s: crate::view::Structure) -> Vec<ShapeId> {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let scalar = s
+            .key()
+            .all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
+        if !scalar {
+            return vec![];
         }
+        self.spread_shapes(s)
     }
 
-    fn get_group(&self, state: &State, shape: ShapeId, eq: Vec<Term>, outer: bool) -> State {
+    /// Reads groups by the first parts of their key; those of a spread candidate from every salt
+    /// or bucket.
+    fn get_group(
+        &self,
+        state: &State,
+        shape: ShapeId,
+        eq: Vec<Term>,
+        outer: bool,
+    ) -> Option<State> {
         let s = self.shapes.get(shape);
         let bound: Vec<&Expr> = s.key().take(eq.len()).collect();
         let per = self.stats.rows_per(s, &bound).avg;
-        let rows = state.rows * per;
-        let cost = self.read_cost(state.rows, rows, 16.0);
         let mut next = state.clone();
+        let m = self.whole_partition(s, eq, next.frames)?;
+        if let Some(through) = &m.through {
+            self.get_directory(&mut next, through, s, per);
+        }
+        let gets = next.rows * m.each.as_ref().map_or(1.0, |each| each.len() as f64);
+        let rows = state.rows * per;
+        let cost = self.read_cost(gets, rows, 16.0);
         next.cost += cost;
         next.requires.insert(Requirement {
             shape,
             column: None,
         });
         next.frames += 1;
-        next.op = Op::Get {
-            input: Box::new(next.op),
-            get: Get {
-                structure: shape as u16,
-                eq,
-                lower: None,
-                upper: None,
-                reverse: false,
-                page: None,
+        let get = Get {
+            structure: shape as u16,
+            eq: m.eq,
+            lower: None,
+            upper: None,
+            reverse: false,
+            page: None,
+        };
+        let estimate = Estimate {
+            rows,
+            reads: rows,
+            gets,
+            cost,
+        };
+        let input = Box::new(next.op);
+        next.op = match m.each {
+            None => Op::Get {
+                input,
+                get,
+                outer,
+                estimate,
             },
-            outer,
-            estimate: Estimate {
-                rows,
-                reads: rows,
-                gets: state.rows,
-                cost,
+            Some(list) => Op::Merge {
+                input,
+                list,
+                get,
+                order: vec![],
+                estimate,
             },
         };
         next.rows = if outer { rows.max(state.rows) } else { rows };
-        next
+        Some(next)
     }
 
     /// The aggregate's value in the newest frame, a row of groups.
@@ -248,9 +262,11 @@ impl Planner<'_> {
                 clustering.push((e.clone(), directed(e)));
             }
         }
-        let partition: Vec<Expr> = eqs.iter().map(|(e, _)| e.clone()).collect();
+        let mut partition: Vec<Expr> = eqs.iter().map(|(e, _)| e.clone()).collect();
+        let mut values: Vec<Expr> = eqs.iter().map(|(_, v)| v.clone()).collect();
         if partition.is_empty() && self.target.capabilities.partition_required {
-            return vec![];
+            partition.push(everything());
+            values.push(everything());
         }
         let s = skeleton(
             self.model,
@@ -264,17 +280,29 @@ impl Planner<'_> {
         if follows_elements(&s) {
             return vec![];
         }
-        let Some(shape) = self.group_shape(s) else {
-            return vec![];
-        };
-        let eq: Option<Vec<Term>> = eqs.iter().map(|(_, v)| self.term(start, v)).collect();
+        let eq: Option<Vec<Term>> = values.iter().map(|v| self.term(start, v)).collect();
         let Some(eq) = eq else { return vec![] };
-        let mut state = self.get_group(start, shape, eq, by.is_empty());
+        self.group_shapes(s)
+            .into_iter()
+            .filter_map(|shape| {
+                let state = self.get_group(start, shape, eq.clone(), by.is_empty())?;
+                self.read_groups(state, shape, by, &aggregates, &later)
+            })
+            .collect()
+    }
+
+    /// The query's group expressions and aggregates from a row of groups.
+    fn read_groups(
+        &mut self,
+        mut state: State,
+        shape: ShapeId,
+        by: &[Expr],
+        aggregates: &[Aggregate],
+        later: &[Pred],
+    ) -> Option<State> {
         let frame = state.frames - 1;
         for e in by {
-            let Some(column) = self.shapes.get(shape).key().position(|k| k == e) else {
-                return vec![];
-            };
+            let column = self.shapes.get(shape).key().position(|k| k == e)?;
             state.known.push((
                 e.clone(),
                 Term::Column {
@@ -284,10 +312,8 @@ impl Planner<'_> {
                 },
             ));
         }
-        for a in &aggregates {
-            let Some((next, term)) = self.group_value(state, shape, a, a.arg.clone()) else {
-                return vec![];
-            };
+        for a in aggregates {
+            let (next, term) = self.group_value(state, shape, a, a.arg.clone())?;
             state = next;
             state
                 .known
@@ -305,7 +331,7 @@ impl Planner<'_> {
                     _ => None,
                 })
                 .collect();
-            let Some(tests) = tests else { return vec![] };
+            let tests = tests?;
             state.rows *= crate::design::stats::RANGE;
             let estimate = Estimate {
                 rows: state.rows,
@@ -317,7 +343,7 @@ impl Planner<'_> {
                 estimate,
             };
         }
-        vec![state]
+        Some(state)
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::design::plan::{Bound, Term};
 use crate::design::shape::{ShapeId, skeleton};
-use crate::model::{Direction, EntityId, Expr, Many, Model, Unfold};
+use crate::design::spread::{bucket_follows, directory, everything, spread};
+use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Unfold};
+use crate::value::Value;
 use crate::view::{Kind, Structure};
 
 use super::Planner;
@@ -53,7 +55,7 @@ pub(super) struct Problem {
 }
 
 /// How a candidate serves a problem.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Match {
     pub(super) eq: Vec<Term>,
     pub(super) each: Option<Vec<Term>>,
@@ -67,11 +69,23 @@ pub(super) struct Match {
     pub(super) seekable: bool,
     /// Key parts bound by equality.
     pub(super) bound: Vec<Expr>,
+    /// The buckets to read come from a directory, which is read first.
+    pub(super) through: Option<Through>,
+}
+
+/// A get of a directory: the buckets that are present, each of which is then read.
+#[derive(Clone, Debug)]
+pub(super) struct Through {
+    pub(super) directory: ShapeId,
+    pub(super) eq: Vec<Term>,
+    pub(super) lower: Option<Bound>,
+    pub(super) upper: Option<Bound>,
+    pub(super) reverse: bool,
 }
 
 impl Problem {
-    /// Matches a structure over the problem's entity.
-    pub(super) fn matches(&self, planner: &Planner, s: &Structure) -> Option<Match> {
+    /// Matches a structure over the problem's entity; the next frame of the plan is `frame`.
+    pub(super) fn matches(&self, planner: &Planner, s: &Structure, frame: u16) -> Option<Match> {
         if s.kind == Kind::Groups && s.over.is_empty() || !s.filter.is_empty() {
             return None;
         }
@@ -82,17 +96,7 @@ impl Problem {
             must.extend(&exists.eqs);
             eqs.extend(&exists.eqs);
         }
-        let mut m = Match {
-            eq: vec![],
-            each: None,
-            lower: None,
-            upper: None,
-            absorbed: vec![],
-            ordered: false,
-            reverse: false,
-            seekable: false,
-            bound: vec![],
-        };
+        let mut m = Match::default();
         let key: Vec<&Expr> = s.key().collect();
         for part in &key {
             let known = |e: &Expr| {
@@ -113,10 +117,11 @@ impl Problem {
                     EqValue::Each(_) => break,
                 }
                 m.absorbed.extend(eq.filter);
-            } else if matches!(part, Expr::Call(..)) {
+            } else if matches!(part, Expr::Call(..) | Expr::Const(_)) {
                 // A bucket or hash of something bound is bound too.
                 match planner.compute(part, &known) {
                     Some(term) => m.eq.push(term),
+                    None if planner.spread_over(s, frame, &mut m) => {}
                     None => break,
                 }
             } else {
@@ -164,6 +169,7 @@ impl Problem {
             }
         }
         self.match_order(s, &mut m);
+        m.narrow_directory(s);
         Some(m)
     }
 
@@ -214,6 +220,7 @@ impl Problem {
     }
 
     fn grow_for(&self, planner: &mut Planner, over: &[Unfold], parts: &[Expr]) {
+        let unbound = self.eqs.is_empty() && self.exists.is_empty();
         let mut suffixes: Vec<Vec<(Expr, Direction)>> = vec![vec![]];
         if let Some(order) = self.order.as_ref().filter(|o| !o.is_empty()) {
             suffixes.push(order.clone());
@@ -232,9 +239,12 @@ impl Problem {
         sorted.dedup();
         let capabilities = planner.target.capabilities.clone();
         for suffix in suffixes {
-            for partition in partitions(&sorted, capabilities.ordered_partitions) {
+            for mut partition in partitions(&sorted, capabilities.ordered_partitions) {
                 if partition.is_empty() && capabilities.partition_required {
-                    continue;
+                    if !unbound {
+                        continue;
+                    }
+                    partition.push(everything());
                 }
                 let mut clustering: Vec<(Expr, Direction)> = sorted
                     .iter()
@@ -255,13 +265,113 @@ pub(super) fn add(
     over: &[Unfold],
     partition: Vec<Expr>,
     clustering: Vec<(Expr, Direction)>,
-) -> Option<ShapeId> {
+) {
     let model = planner.model;
     let mut s = skeleton(model, entity, over, &[], partition, clustering, Kind::Lists);
     if !determines(model, &s) {
         s.kind = Kind::Groups;
     }
-    planner.admit(s)
+    planner.admit(s);
+}
+
+impl Planner<'_> {
+    /// A get of all rows that share the first key parts: those alone, or with every salt or bucket
+    /// where they are spread.
+    pub(super) fn whole_partition(
+        &self,
+        s: &Structure,
+        eq: Vec<Term>,
+        frame: u16,
+    ) -> Option<Match> {
+        let mut m = Match {
+            bound: s.key().take(eq.len()).cloned().collect(),
+            eq,
+            ..Match::default()
+        };
+        let ordered = self.target.capabilities.ordered_partitions;
+        for part in s.partition.iter().skip(m.eq.len()) {
+            if ordered {
+                break;
+            }
+            if !self.spread_over(s, frame, &mut m) {
+                return None;
+            }
+            m.bound.push(part.clone());
+        }
+        Some(m)
+    }
+
+    /// Binds the next part, one of those that spread a partition, to each of its values: to every
+    /// salt, or to the buckets that a directory lists. False where that cannot be.
+    fn spread_over(&self, s: &Structure, frame: u16, m: &mut Match) -> bool {
+        let Some(spread) = spread(s) else {
+            return false;
+        };
+        // An ordered target reads them all by a prefix of the key.
+        if self.target.capabilities.ordered_partitions
+            || m.each.is_some()
+            || !(spread.before..s.partition.len()).contains(&m.bound.len())
+        {
+            return false;
+        }
+        match (spread.buckets, spread.salts) {
+            (_, Some(n)) if m.bound.len() + 1 == s.partition.len() => {
+                m.each = Some((0..n).map(|i| Term::Const(Value::Int(i))).collect());
+                m.eq.push(Term::Item);
+                true
+            }
+            (Some(_), _) => {
+                let Some(directory) = directory(s).and_then(|d| self.shapes.known(&d)) else {
+                    return false;
+                };
+                m.through = Some(Through {
+                    directory,
+                    eq: m.eq.clone(),
+                    lower: None,
+                    upper: None,
+                    reverse: false,
+                });
+                m.eq.push(Term::Column {
+                    frame,
+                    column: m.bound.len() as u16,
+                    path: vec![],
+                });
+                true
+            }
+            (None, _) => false,
+        }
+    }
+}
+
+impl Match {
+    /// The buckets of a range, in the order of the rows; buckets that do not follow the first free
+    /// key part give no order.
+    fn narrow_directory(&mut self, s: &Structure) {
+        let (Some(through), Some((width, of))) =
+            (&mut self.through, spread(s).and_then(|s| s.buckets))
+        else {
+            return;
+        };
+        let first = s.key().enumerate().nth(self.bound.len());
+        let Some((at, part)) = first.filter(|(_, part)| bucket_follows(part, width, of)) else {
+            self.ordered = false;
+            return;
+        };
+        let bucket = |bound: &Bound| {
+            let inner = bound.term.clone();
+            let time = match of {
+                Expr::Call(f @ Function::Time, _) if of != part => Term::Call(*f, vec![inner]),
+                _ => inner,
+            };
+            Bound {
+                term: Term::Call(width, vec![time]),
+                inclusive: true,
+            }
+        };
+        through.lower = self.lower.as_ref().map(bucket);
+        through.upper = self.upper.as_ref().map(bucket);
+        through.reverse = (s.direction(at) == Direction::Desc) != self.reverse;
+    }
 }
 
 /// Whether the key of a list determines every unfolded node: what of a node's key does not follow

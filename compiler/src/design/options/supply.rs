@@ -296,7 +296,7 @@ impl Planner<'_> {
     }
 
     /// Bytes of a home row.
-    pub(super) fn home_width(&self, entity: EntityId) -> f64 {
+    pub(in crate::design) fn home_width(&self, entity: EntityId) -> f64 {
         let root = self.model.root(entity);
         let fields = root.fields.iter().map(|f| match f {
             crate::model::Field::Attribute(a) => {
