@@ -138,11 +138,11 @@ mod tests {
         );
         assert_eq!(
             round_down(Function::Year, &Value::Timestamp(i64::MIN)),
-            Value::Null
+            Value::Timestamp(i64::MIN)
         );
         assert_eq!(
             round_down(Function::Year, &Value::Date(i32::MIN)),
-            Value::Null
+            Value::Date(i32::MIN)
         );
         assert_eq!(round_down(Function::Hour, &Value::Date(3)), Value::Null);
     }
