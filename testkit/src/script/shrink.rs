@@ -3,17 +3,25 @@
 use super::{Failure, On, Script, Step, play};
 use std::time::{Duration, Instant};
 
-/// Leaves out what the failure does not need, for no longer than the time given. Returns the script
-/// with its failure; none if it does not fail.
+/// Leaves out what the failure on a store does not need, for no longer than the time given. Returns
+/// the script with its failure; none if it does not fail.
 pub fn shrunk(script: &Script, on: On, patience: Duration) -> Option<(Script, String)> {
+    shrunk_by(script, patience, |candidate| wrong(candidate, on))
+}
+
+fn shrunk_by(
+    script: &Script,
+    patience: Duration,
+    fails: impl Fn(&Script) -> Option<String>,
+) -> Option<(Script, String)> {
     let end = Instant::now() + patience;
-    let mut failure = wrong(script, on)?;
+    let mut failure = fails(script)?;
     let mut smallest = script.clone();
     let mut try_one = |smallest: &mut Script, candidate: Script| {
         if Instant::now() > end {
             return false;
         }
-        let found = wrong(&candidate, on);
+        let found = fails(&candidate);
         if let Some(found) = found {
             (*smallest, failure) = (candidate, found);
             return true;
@@ -103,6 +111,24 @@ fn without_block(script: &Script, n: usize) -> Script {
 mod tests {
     use super::*;
     use crate::script::Choice;
+
+    #[test]
+    fn what_a_failure_needs_is_left() {
+        let script = crate::script::random(3, crate::differential::Effort::default()).unwrap();
+        let wanted = script.steps[script.steps.len() / 2].clone();
+        let fact = script.facts[script.facts.len() / 2].clone();
+        let fails = |s: &Script| {
+            let there = s.steps.contains(&wanted) && s.facts.contains(&fact);
+            there.then(|| "it fails".to_owned())
+        };
+        let (small, why) = shrunk_by(&script, Duration::from_secs(20), fails).unwrap();
+        assert_eq!(
+            (small.steps.as_slice(), why.as_str()),
+            (&[wanted][..], "it fails")
+        );
+        assert_eq!(small.facts, [fact]);
+        assert!(small.model.len() < script.model.len());
+    }
 
     #[test]
     fn declarations_are_told_apart() {
