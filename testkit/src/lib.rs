@@ -10,6 +10,7 @@
 )]
 
 pub mod apply;
+pub mod case;
 pub mod compare;
 pub mod differential;
 pub mod eval;
@@ -18,6 +19,7 @@ pub mod fuzz;
 pub mod generate;
 pub mod numbers;
 pub mod oracle;
+pub mod script;
 
 pub use apply::{Refusal, Sequences, apply, put};
 pub use compare::{Difference, same_answer, unlimited};

@@ -1,6 +1,6 @@
 //! `kill -9` at random points: every acknowledged change is there, no half change is, and verify
 //! is clean. Acknowledgements are logged by the parent, outside the process that is killed.
-//! (This does not see a missing sync: that needs a test that replays file writes.)
+//! (This does not see a missing sync; the test of power failures beside it does.)
 #![allow(clippy::unwrap_used)]
 
 use querent::Database;

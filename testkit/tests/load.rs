@@ -322,6 +322,7 @@ fn what_is_loaded_equals_what_is_put() {
                 entities: 3,
                 questions: 2,
                 changes: 1,
+                wide: true,
             },
         );
         let mut case = Case::new(&text);

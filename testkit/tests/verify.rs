@@ -35,6 +35,7 @@ fn random(seed: u64, rows: usize) -> Database<Memory> {
             entities: 3,
             questions: 2,
             changes: 1,
+            wide: true,
         },
     );
     let options = Options {

@@ -12,6 +12,7 @@ usage: cargo xtask TASK
 
   test                 format, lints, tests, doc tests, docs: what must pass before a merge
   soak --minutes N     random models, facts and changes against the oracle, for so long
+  soak --seed N        the same for one number, on every store
   bench [ARGUMENTS]    measurements, in release mode, in the crate bench/";
 
 fn main() -> ExitCode {
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test"] => test(),
-        ["soak", "--minutes", minutes] if minutes.parse::<u32>().is_ok() => soak(minutes),
+        ["soak", flag @ ("--minutes" | "--seed"), n] if n.parse::<u64>().is_ok() => soak(flag, n),
         ["bench", rest @ ..] => bench(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
@@ -65,7 +66,7 @@ fn test() -> ExitCode {
 }
 
 /// The same random comparison as in the tests, for as long as one likes.
-fn soak(minutes: &str) -> ExitCode {
+fn soak(flag: &str, number: &str) -> ExitCode {
     let binary = [
         "run",
         "--release",
@@ -75,7 +76,7 @@ fn soak(minutes: &str) -> ExitCode {
         "soak",
         "--",
     ];
-    step::run_through(&[&binary[..], &["--minutes", minutes]].concat())
+    step::run_through(&[&binary[..], &[flag, number]].concat())
 }
 
 /// The crate `bench` has heavy dependencies, so it is a workspace of its own.

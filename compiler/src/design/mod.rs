@@ -23,7 +23,7 @@ pub use sizes::Sizes;
 use crate::model::{Change, Field, Leaf, Model, Type};
 use crate::view::Structure;
 use options::{PlanOption, Planner};
-use select::{Programme, Reader, Selection, Writer};
+use select::{Home, Programme, Reader, Selection, Writer};
 use serde::{Deserialize, Serialize};
 use shape::Requirement;
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,7 +210,7 @@ struct Prepared<'m> {
     planner: Planner<'m>,
     readers: Vec<Reader>,
     writers: Vec<Writer>,
-    homes: Vec<Vec<Requirement>>,
+    homes: Vec<Vec<Home>>,
 }
 
 impl<'m> Prepared<'m> {
@@ -375,8 +375,8 @@ fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), D
     }
 }
 
-/// For each class of facts, the columns that can be its home.
-fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
+/// For each class of facts, what can be its home.
+fn homes(planner: &mut Planner) -> Vec<Vec<Home>> {
     let model = planner.model;
     let mut out = Vec::new();
     for root in model.roots() {
@@ -400,19 +400,23 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Requirement>> {
         out.push(
             candidates
                 .iter()
-                .map(|&shape| Requirement {
-                    shape,
-                    column: None,
+                .map(|&shape| {
+                    vec![Requirement {
+                        shape,
+                        column: None,
+                    }]
                 })
                 .collect(),
         );
         for field in planner.stats.value_fields(root) {
-            for path in field_paths(model, field) {
-                let kept = candidates
-                    .iter()
-                    .filter_map(|&s| planner.shapes.column(s, &path).map(|(_, r)| r));
-                out.push(kept.collect());
-            }
+            let paths = field_paths(model, field);
+            let kept = candidates.iter().filter_map(|&s| {
+                let columns = paths.iter().map(|path| planner.shapes.column(s, path));
+                columns
+                    .map(|found| Some(found?.1))
+                    .collect::<Option<Home>>()
+            });
+            out.push(kept.collect());
         }
     }
     out
@@ -675,7 +679,7 @@ mod tests {
             let homes = programme
                 .homes
                 .iter()
-                .all(|h| h.iter().any(|r| selection.has(r)));
+                .all(|h| h.iter().any(|home| home.iter().all(|r| selection.has(r))));
             let forced = programme
                 .forced
                 .iter()

@@ -29,13 +29,16 @@ pub(crate) struct Writer {
     pub(crate) effects: Vec<(Effect, Needs)>,
 }
 
+/// What must be kept together to be a home: all scalars of a reference are in one structure.
+pub(crate) type Home = Vec<Requirement>;
+
 /// What is to be decided.
 pub(crate) struct Programme<'p, 'm> {
     pub(crate) planner: &'p Planner<'m>,
     pub(crate) readers: &'p [Reader],
     pub(crate) writers: &'p [Writer],
-    /// At least one of each set must be kept: homes.
-    pub(crate) homes: Vec<Vec<Requirement>>,
+    /// Of each class of facts at least one home must be kept.
+    pub(crate) homes: Vec<Vec<Home>>,
     /// Candidates that must be built.
     pub(crate) forced: BTreeSet<ShapeId>,
     /// Branches that the solver tries before it gives the best design so far.
@@ -113,9 +116,23 @@ impl Programme<'_, '_> {
             None => y.get(&r.shape).copied(),
             Some(c) => v.get(&(r.shape, c)).copied(),
         };
-        for home in &self.homes {
-            let vars: Vec<(Variable, f64)> = home.iter().filter_map(at).map(|x| (x, 1.0)).collect();
-            lp.add_constraint(vars, ComparisonOp::Ge, 1.0);
+        for homes in &self.homes {
+            let mut any = LinearExpr::empty();
+            for home in homes {
+                let parts: Option<Vec<Variable>> = home.iter().map(at).collect();
+                match parts.as_deref() {
+                    None => {}
+                    Some([part]) => any.add(*part, 1.0),
+                    Some(parts) => {
+                        let all = lp.add_var(0.0, (0.0, 1.0));
+                        any.add(all, 1.0);
+                        for &part in parts {
+                            lp.add_constraint([(all, 1.0), (part, -1.0)], ComparisonOp::Le, 0.0);
+                        }
+                    }
+                }
+            }
+            lp.add_constraint(any, ComparisonOp::Ge, 1.0);
         }
         for reader in self.readers {
             let mut any = LinearExpr::empty();
@@ -191,7 +208,7 @@ impl Programme<'_, '_> {
             .iter()
             .zip(&picked)
             .filter_map(|(r, &i)| r.options.get(i));
-        let homes = self.homes.iter().filter_map(|h| h.first());
+        let homes = self.homes.iter().filter_map(|h| h.first()).flatten();
         for r in options.flat_map(|o| &o.requires).chain(homes) {
             shapes.entry(r.shape).or_default().extend(r.column);
         }
@@ -215,7 +232,7 @@ impl Programme<'_, '_> {
             .iter()
             .flat_map(|r| r.within(bound))
             .flat_map(|o| &o.requires);
-        for r in required.chain(self.homes.iter().flatten()) {
+        for r in required.chain(self.homes.iter().flatten().flatten()) {
             let columns = used.entry(r.shape).or_default();
             columns.extend(r.column);
         }

@@ -101,6 +101,7 @@ impl Memory {
         MemoryReader {
             shared: Arc::clone(&self.shared),
             frozen,
+            waits: true,
         }
     }
 
@@ -117,6 +118,21 @@ impl Memory {
             state.write(write.structure, write.key, write.row)?;
         }
         Ok(())
+    }
+
+    /// A change as a cluster sees it: decided on the live state, applied phase by phase. A job is
+    /// called once and cannot be resumed, so its reads wait in place instead of saying so.
+    fn change_remotely<T, E>(
+        &self,
+        mut job: impl FnMut(&MemoryReader) -> Result<(WriteSet, T), E>,
+    ) -> Result<T, ChangeError<E>> {
+        let view = MemoryReader {
+            waits: false,
+            ..self.view()
+        };
+        let (writes, value) = job(&view).map_err(ChangeError::Refused)?;
+        self.apply_all(&writes).map_err(ChangeError::Store)?;
+        Ok(value)
     }
 
     /// Applies all phases in order, up to a crash.
@@ -169,12 +185,16 @@ impl Store for Memory {
         E: Send + 'static,
         F: for<'t> FnMut(&MemoryReader) -> Result<(WriteSet, T), E> + Send + 'static,
     {
+        if self.shared.remote.is_some() {
+            return Ticket::answered(self.change_remotely(job));
+        }
         // The lock is held while the job decides, so its view must not take it again.
         let mut state = self.shared.lock();
         let frozen = Some(Arc::new(state.structures.clone()));
         let view = MemoryReader {
             shared: Arc::clone(&self.shared),
             frozen,
+            waits: true,
         };
         let decided = job(&view);
         drop(view);
@@ -304,6 +324,8 @@ impl State {
 pub struct MemoryReader {
     shared: Arc<Shared>,
     frozen: Option<Arc<Vec<Rows>>>,
+    /// Whether its sources may say wait (the remote manner only).
+    waits: bool,
 }
 
 impl MemoryReader {
@@ -372,7 +394,7 @@ impl Source<Bytes> for MemorySource {
         match self.waits {
             Some(turn) if turn == turns => return Ok(Fill::Wait),
             Some(_) => self.waits = None,
-            None if self.reader.shared.draw() => {
+            None if self.reader.waits && self.reader.shared.draw() => {
                 self.waits = Some(turns);
                 return Ok(Fill::Wait);
             }

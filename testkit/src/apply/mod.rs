@@ -61,6 +61,16 @@ pub fn put(
     Ok(())
 }
 
+/// Whether facts are allowed as a whole.
+pub fn consistent(model: &Model, facts: &Facts) -> Result<(), Refusal> {
+    let work = Work {
+        model,
+        facts: facts.clone(),
+        sequences: Sequences::default(),
+    };
+    work.check()
+}
+
 struct Work<'m> {
     model: &'m Model,
     facts: Facts,

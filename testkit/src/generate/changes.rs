@@ -270,12 +270,39 @@ fn for_each(rng: &mut Rng, draft: &Draft, names: &mut Names) -> String {
         draft.entities[entity].name,
         by.join(" and ")
     );
-    let body = if rng.percent(70) {
+    let body = if draft.wide && rng.percent(30) {
+        insert_item(draft, entity, &item)
+    } else if rng.percent(70) {
         update(rng, draft, entity, names, Some(&item)).unwrap_or(delete)
     } else {
         delete
     };
     format!("for each ${item} in ${list} {{ {body} }}")
+}
+
+/// An insert whose values all come from the item of a `for each`.
+fn insert_item(draft: &Draft, entity: usize, item: &str) -> String {
+    let mut values = Vec::new();
+    for field in draft.fields(entity) {
+        let name = &field.name;
+        match &field.kind {
+            Kind::Many { .. }
+            | Kind::Value {
+                sequence: Sequence::Global | Sequence::Per(_),
+                ..
+            } => {}
+            Kind::Value { .. } => values.push(format!("{name} = ${item}.{name}")),
+            Kind::One { parts, .. } => {
+                values.push(format!("{name} = ${item}.{name}"));
+                values.extend(parts.iter().map(|p| {
+                    let part = &p.name;
+                    format!("{name}@{part} = ${item}.{part}")
+                }));
+            }
+        }
+    }
+    let name = &draft.entities[entity].name;
+    format!("insert {name} {{ {} }}", values.join(", "))
 }
 
 fn link(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String> {

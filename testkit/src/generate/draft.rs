@@ -1,6 +1,7 @@
 //! The entities of a random model, before they are text.
 
 use super::rng::Rng;
+use std::collections::BTreeMap;
 
 /// A type of the language.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +97,16 @@ pub(super) struct Entity {
 pub(super) struct Draft {
     pub(super) enums: Vec<Vec<String>>,
     pub(super) entities: Vec<Entity>,
+    /// Whether everything may be drawn that the generator knows.
+    pub(super) wide: bool,
+    /// Whether rates are weights in the mixes `day` and `night`.
+    pub(super) mixes: bool,
+    /// Instances of each entity, where not a thousand.
+    pub(super) counts: Vec<usize>,
+    /// The most on the other side of a relationship, where not fifty.
+    pub(super) most: Option<usize>,
+    /// How many different values fields have, by name.
+    pub(super) distinct: BTreeMap<String, usize>,
     names: usize,
 }
 
@@ -130,6 +141,33 @@ impl Draft {
             draft.entities[index].fields = fields;
         }
         draft
+    }
+
+    /// Draws volumes, mixes and numbers of different values: they do not alter what is right, but
+    /// which design is made.
+    pub(super) fn widen(&mut self, rng: &mut Rng) {
+        self.wide = true;
+        self.mixes = rng.percent(25);
+        for entity in &self.entities {
+            self.counts
+                .push(rng.one_of([10, 1000, 1000, 50_000, 5_000_000]));
+            for field in &entity.fields {
+                if let Kind::Value {
+                    ty,
+                    unique: false,
+                    sequence: Sequence::No,
+                    ..
+                } = &field.kind
+                    && ty.is_ordered()
+                    && !field.key
+                    && rng.percent(20)
+                {
+                    let count = rng.one_of([2, 20, 500]);
+                    self.distinct.insert(field.name.clone(), count);
+                }
+            }
+        }
+        self.most = rng.percent(40).then(|| rng.one_of([5, 2000, 100_000]));
     }
 
     fn name(&mut self, prefix: &str) -> String {

@@ -10,14 +10,19 @@ impl Draft {
             let _ = writeln!(out, "enum N{i} {{ {} }}", members.join(", "));
         }
         out.push('\n');
-        for entity in &self.entities {
+        for (index, entity) in self.entities.iter().enumerate() {
             let parent = entity
                 .parent
                 .map_or(String::new(), |p| format!(" is {}", self.entities[p].name));
-            let count = 1000 >> self.ancestry_len(entity);
+            let root = self.ancestry(index).last().copied().unwrap_or(index);
+            let of_root = self.counts.get(root).copied().unwrap_or(1000);
+            let count = (of_root >> self.ancestry_len(entity)).max(1);
             let _ = writeln!(out, "entity {}{parent} ({count}) {{", entity.name);
             for field in &entity.fields {
-                let _ = writeln!(out, "  {} {}", field.name, self.field_text(field));
+                let distinct = self.distinct.get(&field.name);
+                let distinct = distinct.map_or(String::new(), |n| format!(" distinct {n}"));
+                let text = self.field_text(field);
+                let _ = writeln!(out, "  {} {text}{distinct}", field.name);
             }
             out.push_str("}\n");
         }
@@ -69,9 +74,9 @@ impl Draft {
                 );
                 if let Some(back) = back {
                     let size = if *unique {
-                        "(avg 0.5, max 1)"
+                        "(avg 0.5, max 1)".to_owned()
                     } else {
-                        "(avg 2, max 50)"
+                        format!("(avg 2, max {})", self.most.unwrap_or(50))
                     };
                     let _ = write!(text, " as {back} {size}");
                 }

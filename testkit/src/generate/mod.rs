@@ -29,6 +29,8 @@ pub struct Size {
     pub questions: usize,
     /// Changes at most.
     pub changes: usize,
+    /// Also what came to the generator later. Without it a seed gives the model that it once gave.
+    pub wide: bool,
 }
 
 impl Default for Size {
@@ -37,26 +39,47 @@ impl Default for Size {
             entities: 5,
             questions: 6,
             changes: 6,
+            wide: true,
         }
     }
 }
 
 /// The text of a random model that resolves without errors.
 pub fn model(rng: &mut Rng, size: Size) -> String {
-    let draft = Draft::random(rng, size.entities);
+    let mut draft = Draft::random(rng, size.entities);
+    if size.wide {
+        draft.widen(rng);
+    }
     let mut text = draft.text();
     for i in 0..rng.between(1, size.questions) {
         let question = questions::question(rng, &draft);
-        let _ = writeln!(
-            text,
-            "question q{i} ({}/s)\n  {question}",
-            rng.between(1, 500)
-        );
+        let rate = rate(rng, &draft, 500);
+        let within = if draft.wide && rng.percent(15) {
+            ", within 2%"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "question q{i} ({rate}{within})\n  {question}");
     }
     text.push('\n');
     for i in 0..rng.between(1, size.changes) {
         let change = changes::change(rng, &draft);
-        let _ = writeln!(text, "change c{i} ({}/s) {change}", rng.between(1, 100));
+        let rate = rate(rng, &draft, 100);
+        let _ = writeln!(text, "change c{i} ({rate}) {change}");
     }
     text
+}
+
+/// A rate, or weights in one or both of the model's mixes.
+fn rate(rng: &mut Rng, draft: &Draft, most: usize) -> String {
+    let mut some = || rng.between(1, most);
+    if !draft.mixes {
+        return format!("{}/s", some());
+    }
+    let (day, night) = (some(), some());
+    match some() % 4 {
+        0 => format!("day {day}"),
+        1 => format!("night {night}"),
+        _ => format!("day {day}, night {night}"),
+    }
 }

@@ -175,6 +175,9 @@ fn distinct(rng: &mut Rng) -> &'static str {
 
 /// An aggregate over a to-many path.
 pub(super) fn path_aggregate(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
+    if draft.wide && rng.percent(15) {
+        return product(rng, draft, at);
+    }
     match rng.below(5) {
         0 | 1 => draft
             .many(rng, at)
@@ -191,6 +194,15 @@ pub(super) fn path_aggregate(rng: &mut Rng, draft: &Draft, at: &At) -> Option<St
     }
 }
 
+/// A sum of products along a to-many path: both factors are of the same element.
+fn product(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
+    let (path, end) = draft.many(rng, at)?;
+    let (left, ty) = draft.scalar(rng, &end, &Ty::is_number)?;
+    let (right, _) = draft.scalar(rng, &end, &|t| *t == ty)?;
+    let function = rng.one_of(["sum", "max", "count"]);
+    Some(format!("{function}({path}.{left} * {path}.{right})"))
+}
+
 /// An item of a select, named.
 fn item(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, depth: usize) -> Option<String> {
     let name = names.fresh("i");
@@ -204,7 +216,12 @@ fn item(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, depth: usize) 
         8 => time(rng, draft, at),
         9 | 10 => path_aggregate(rng, draft, at),
         11 => match at {
-            At::Entity(entity) => draft.collection(rng, *entity).map(|(path, _)| path),
+            At::Entity(entity) => match draft.collection(rng, *entity) {
+                Some((path, Ty::Map(key, _))) if draft.wide && rng.percent(60) => {
+                    Some(format!("{path}[{}]", names.param(rng, &key)))
+                }
+                found => found.map(|(path, _)| path),
+            },
             _ => None,
         },
         12 if depth > 0 => draft.one(rng, at).and_then(|(path, end)| {

@@ -86,6 +86,24 @@ impl Locks {
     }
 }
 
+/// Makes a folder and those that it is in, durably: a name is safe when the folder that it is in is
+/// synced.
+pub(super) fn make(folder: &Path) -> Result<(), StoreError> {
+    let above = folder.ancestors().take_while(|path| !path.exists());
+    let missing: Vec<&Path> = above.filter(|path| !path.as_os_str().is_empty()).collect();
+    std::fs::create_dir_all(folder).map_err(|source| StoreError::Io {
+        what: format!("creating {}", folder.display()),
+        source,
+    })?;
+    for made in missing {
+        match made.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent)?,
+            _ => sync_folder(Path::new("."))?,
+        }
+    }
+    Ok(())
+}
+
 /// Makes what was renamed or created in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder)

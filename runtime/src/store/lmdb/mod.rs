@@ -390,10 +390,7 @@ impl From<heed::Error> for StoreError {
 
 /// Makes the folder this process's to create a database in.
 fn claim(path: &Path) -> Result<Locks, StoreError> {
-    std::fs::create_dir_all(path).map_err(|source| StoreError::Io {
-        what: format!("creating {}", path.display()),
-        source,
-    })?;
+    folder::make(path)?;
     let locks = Locks::write(path)?;
     if !folder::is_vacant(path)? {
         return Err(StoreError::Exists {

@@ -1,0 +1,232 @@
+//! A script: a model, facts, and steps (changes and questions), played against a store and held
+//! against the oracle at every step. Random tests make scripts, case folders are scripts.
+
+mod play;
+mod random;
+mod shrink;
+mod stored;
+
+pub use play::{Failure, On, play};
+pub use random::random;
+pub use shrink::shrunk;
+pub(crate) use stored::definable;
+
+use crate::apply::{Refusal, Sequences, consistent};
+use crate::eval::Answer;
+use crate::facts::{Facts, key_of};
+use crate::{Oracle, apply, unlimited};
+use querent::compiler::design::{Options, target};
+use querent::compiler::model::{Change, EntityId, Expr, Model, Page, ParamId, Query, Question};
+use querent::compiler::value::Value;
+use querent::schema::Schema;
+use std::sync::Arc;
+
+/// How a design is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Any design, chosen by this number, instead of the cheapest.
+    pub sample: Option<u64>,
+    /// The target whose plans are made; they mean the same on every store.
+    pub target: Option<String>,
+    /// The rows that a partition may have, where not as many as the target says.
+    pub partition_rows: Option<u64>,
+    /// The mix.
+    pub mix: Option<String>,
+    /// Branches of the solver, where not as many as usual.
+    pub nodes: Option<u64>,
+}
+
+/// A model, facts and steps. Everything is named, so that a step or a declaration can be left out.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// The model.
+    pub model: String,
+    /// Its design.
+    pub choice: Choice,
+    /// Facts at the start: name of the root or link entity, fact row.
+    pub facts: Vec<(String, Vec<Value>)>,
+    /// Steps.
+    pub steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A change and its parameters.
+    Change(String, Vec<Value>),
+    /// A question and its parameters; a cursor is the list of all values of the order, or null.
+    Ask(String, Vec<Value>),
+    /// A question whose cursor is the last row of an earlier step (by position).
+    Behind(String, Vec<Value>, usize),
+}
+
+/// What a step should give.
+#[derive(Clone, Debug)]
+pub enum Right {
+    /// The change is applied.
+    Applied,
+    /// It is refused.
+    Refused(Refusal),
+    /// The answer of the question without limits that need no order, and the parameters with the
+    /// cursor that was meant.
+    Answer(Answer, Vec<Value>),
+}
+
+/// A script that makes sense: its model resolves, has a design, and its facts are allowed.
+pub struct Ready {
+    /// Model, design, layouts.
+    pub schema: Arc<Schema>,
+    /// Facts at the start.
+    pub facts: Facts,
+}
+
+impl Script {
+    /// Resolves and designs. The error says what makes no sense.
+    pub fn ready(&self) -> Result<Ready, String> {
+        let (model, diagnostics) = querent::compiler::parse("model.querent", &self.model);
+        let model = model.ok_or_else(|| format!("the model does not resolve: {diagnostics:?}"))?;
+        let design = querent::compiler::design::design(&model, &self.options()?)
+            .map_err(|e| format!("there is no design: {e}"))?;
+        let mut facts = Facts::default();
+        for (name, row) in &self.facts {
+            let entity = entity(&model, name)?;
+            let key = key_of(&model, entity, row);
+            facts.of_mut(&model, entity).insert(key, row.clone());
+        }
+        consistent(&model, &facts).map_err(|e| format!("the facts are not allowed: {e}"))?;
+        Ok(Ready {
+            schema: Arc::new(Schema::new(model, design)),
+            facts,
+        })
+    }
+
+    /// The options of the design.
+    pub fn options(&self) -> Result<Options, String> {
+        let mut options = Options::embedded();
+        options.sample = self.choice.sample;
+        options.mix.clone_from(&self.choice.mix);
+        if let Some(nodes) = self.choice.nodes {
+            options.nodes = nodes;
+        }
+        if let Some(name) = &self.choice.target {
+            options.target = target::named(name).ok_or_else(|| format!("no target {name}"))?;
+            if let Some(rows) = self.choice.partition_rows {
+                options.target.limits.partition_rows = Some(rows as f64);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// The oracle's side of a script: facts, and what the steps did so far.
+pub struct Course<'m> {
+    /// The model.
+    pub model: &'m Model,
+    /// The facts as they are now.
+    pub facts: Facts,
+    sequences: Sequences,
+    answers: Vec<Option<Answer>>,
+    /// Of the facts as they are now, once a question was asked of them.
+    oracle: Option<Oracle<'m>>,
+}
+
+impl<'m> Course<'m> {
+    /// Before the first step.
+    pub fn new(model: &'m Model, facts: Facts) -> Self {
+        let sequences = Sequences::of(model, &facts);
+        Course {
+            model,
+            facts,
+            sequences,
+            answers: vec![],
+            oracle: None,
+        }
+    }
+
+    /// What the next step should give; a change that is right is made.
+    pub fn step(&mut self, step: &Step) -> Result<Right, String> {
+        let right = match step {
+            Step::Change(name, params) => {
+                let change = change(self.model, name)?;
+                let sequences = &mut self.sequences;
+                self.oracle = None;
+                match apply(self.model, change, params, &mut self.facts, sequences) {
+                    Ok(()) => Right::Applied,
+                    Err(refusal) => Right::Refused(refusal),
+                }
+            }
+            Step::Ask(name, params) => self.answer(name, params.clone())?,
+            Step::Behind(name, params, page) => {
+                let question = question(self.model, name)?;
+                let last = self.answers.get(*page).and_then(Option::as_ref);
+                let last = last.and_then(|answer| answer.order.last().cloned());
+                let at = cursor_params(question).next();
+                let at = at.ok_or_else(|| format!("{name} has no cursor"))?;
+                let mut params = params.clone();
+                params[at.index()] = last.map_or(Value::Null, Value::List);
+                self.answer(name, params)?
+            }
+        };
+        self.answers.push(match &right {
+            Right::Answer(answer, _) => Some(answer.clone()),
+            Right::Applied | Right::Refused(_) => None,
+        });
+        Ok(right)
+    }
+
+    fn answer(&mut self, name: &str, params: Vec<Value>) -> Result<Right, String> {
+        let question = question(self.model, name)?;
+        let failed = |e| format!("the oracle: {e}");
+        let oracle = match self.oracle.take() {
+            Some(oracle) => oracle,
+            None => Oracle::load(self.model, &self.facts).map_err(failed)?,
+        };
+        let answer = oracle.answer(&unlimited(&question.query), &params);
+        self.oracle = Some(oracle);
+        let answer = answer.map_err(failed)?;
+        Ok(Right::Answer(answer, params))
+    }
+}
+
+/// The question of a name.
+pub fn question<'m>(model: &'m Model, name: &str) -> Result<&'m Question, String> {
+    let found = model.questions.iter().find(|q| q.name == name);
+    found.ok_or_else(|| format!("there is no question {name}"))
+}
+
+/// The change of a name.
+pub fn change<'m>(model: &'m Model, name: &str) -> Result<&'m Change, String> {
+    let found = model.changes.iter().find(|c| c.name == name);
+    found.ok_or_else(|| format!("there is no change {name}"))
+}
+
+/// The entity of a name.
+pub fn entity(model: &Model, name: &str) -> Result<EntityId, String> {
+    let found = model.entities.iter().position(|e| e.name == name);
+    let found = found.ok_or_else(|| format!("there is no entity {name}"))?;
+    Ok(EntityId(found as u32))
+}
+
+/// The parameters of a question that are cursors.
+pub fn cursor_params(question: &Question) -> impl Iterator<Item = ParamId> {
+    let params = question.params.iter().enumerate();
+    params
+        .filter(|(_, p)| p.ty == querent::compiler::model::Type::Cursor)
+        .map(|(i, _)| ParamId(i as u32))
+}
+
+/// The query, the question's own or one nested in it, that a cursor pages.
+pub(crate) fn paged_by(query: &Query, param: ParamId) -> Option<&Query> {
+    if matches!(query.page, Some(Page::After(p) | Page::Before(p)) if p == param) {
+        return Some(query);
+    }
+    query.select.iter().find_map(|i| inside(&i.expr, param))
+}
+
+fn inside(expr: &Expr, param: ParamId) -> Option<&Query> {
+    match expr {
+        Expr::Nested(_, q) => paged_by(q, param),
+        Expr::Shape { items, .. } => items.iter().find_map(|i| inside(&i.expr, param)),
+        _ => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! Scripts made of random numbers.
+
+use super::{Choice, Script, Step};
+use crate::differential::Effort;
+use crate::eval::Eval;
+use crate::facts::Facts;
+use crate::generate::{self, Rng};
+use crate::{apply, script};
+use querent::compiler::model::Model;
+
+/// The script of a seed. The error is a model that does not resolve: a fault of the generator.
+pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
+    let mut rng = Rng::new(seed);
+    let text = generate::model(&mut rng, effort.size);
+    let (model, diagnostics) = querent::compiler::parse("random.querent", &text);
+    let model = model.ok_or_else(|| format!("{text}\ndoes not resolve: {diagnostics:?}"))?;
+    let (mut facts, mut sequences) = generate::facts(&mut rng, &model, effort.rows);
+    let named = facts.rows.iter().flat_map(|(&entity, rows)| {
+        let name = &model.entity(entity).name;
+        rows.values().map(move |row| (name.clone(), row.clone()))
+    });
+    let mut script = Script {
+        model: text,
+        choice: Choice {
+            // Any design must be right, the cheapest or not.
+            sample: effort.sampled.then_some(seed),
+            // Plans for partitioned targets mean the same; they differ in what they may read.
+            target: seed.is_multiple_of(3).then(|| "cassandra".to_owned()),
+            // Partitions so small that most are spread over buckets or salts.
+            partition_rows: seed.is_multiple_of(6).then(|| 2 + seed % 31),
+            mix: (model.mixes.len() > 1).then(|| model.mixes[seed as usize % 2].clone()),
+            nodes: Some(20),
+        },
+        facts: named.collect(),
+        steps: vec![],
+    };
+    questions(&mut script, &mut rng, &model, &facts, effort.asks);
+    for _ in 0..effort.changes {
+        let Some(change) = rng.pick(&model.changes) else {
+            break;
+        };
+        let params = generate::change_params(&mut rng, &model, &facts, change);
+        // Refused or not: the parameters of the steps behind it are drawn from what it leaves.
+        let _ = apply(&model, change, &params, &mut facts, &mut sequences);
+        script.steps.push(Step::Change(change.name.clone(), params));
+        questions(&mut script, &mut rng, &model, &facts, effort.asks);
+    }
+    Ok(script)
+}
+
+/// Every question, so many times.
+fn questions(script: &mut Script, rng: &mut Rng, model: &Model, facts: &Facts, asks: usize) {
+    for question in &model.questions {
+        for _ in 0..asks {
+            let mut params = generate::question_params(rng, model, facts, question);
+            for id in script::cursor_params(question) {
+                if rng.percent(30) {
+                    continue;
+                }
+                let eval = Eval {
+                    model,
+                    facts,
+                    params: &params,
+                };
+                if let Some(cursor) = generate::cursor(rng, &eval, &question.query, id) {
+                    params[id.index()] = cursor;
+                }
+            }
+            script.steps.push(Step::Ask(question.name.clone(), params));
+        }
+    }
+}
