@@ -1,10 +1,13 @@
 //! Loading files: reading, rejecting, sorting.
 
 mod bulk;
+mod check;
 mod facts;
 mod input;
+mod read;
 mod rejects;
 mod sort;
+mod write;
 
 pub use bulk::{LoadError, LoadOptions, LoadReport, Progress};
 pub use input::{Input, InputError, InputRow};
