@@ -85,7 +85,10 @@ impl<'a> Part<'a> {
             Type::Enum(_) | Type::Tag(_) => ValueRef::Enum(u16::from_be_bytes(self.array()?)),
             Type::Any => {
                 let tag = self.byte()?;
-                self.tagged(tag)?
+                match self.tagged(tag)? {
+                    ValueRef::Null => return Err(self.damaged("null where a value is present")),
+                    value => value,
+                }
             }
             Type::Key(_) => {
                 let mut parts = Vec::new();
@@ -237,18 +240,25 @@ impl<'a> Part<'a> {
         let exponent = i32::from((header ^ sign) - ZERO) - 1 - EXPONENT_BIAS;
         let mut mantissa: i128 = 0;
         let mut count = 0;
+        let mut last = 0;
         'digits: loop {
             let byte = self.byte()? ^ sign;
             for nibble in [byte >> 4, byte & 0x0f] {
                 match nibble {
-                    0 => break 'digits,
-                    1..=10 if (count as usize) < MAX_DIGITS => {
+                    // The half byte behind an end in the first half is empty.
+                    0 if byte & 0x0f == 0 => break 'digits,
+                    // A digit is never 0 at the beginning: then the exponent were another.
+                    1..=10 if (nibble > 1 || count > 0) && (count as usize) < MAX_DIGITS => {
                         mantissa = mantissa * 10 + i128::from(nibble - 1);
+                        last = nibble - 1;
                         count += 1;
                     }
                     _ => return Err(self.damaged("not the digits of a decimal")),
                 }
             }
+        }
+        if last == 0 {
+            return Err(self.damaged("a decimal without digits, or with a 0 behind the last"));
         }
         let scale = count - exponent;
         if scale < 0 {

@@ -6,8 +6,13 @@
 
 mod decode;
 mod encode;
+mod part;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use part::part_ref;
+pub use part::{InKey, cuts, decode_part, encode_part, skip_part};
+pub use querent_compiler::view::key_size::fixed_width;
 
 use crate::value_ref::ValueRef;
 use decode::Part;
@@ -56,6 +61,17 @@ pub enum KeyError {
         found: usize,
         /// Parts of the key.
         expected: usize,
+    },
+    /// A key longer than a store can hold.
+    #[error(
+        "found a key of {found} bytes, expected {max} at most; shorten its longest value, \
+         or bound it in the model, as in text(20, max 200)"
+    )]
+    TooLong {
+        /// Bytes.
+        found: usize,
+        /// The most that a key may have.
+        max: usize,
     },
     /// The bytes end inside a part.
     #[error("a key ends inside a part of type {expected}")]
@@ -137,28 +153,6 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
         *last += 1;
     }
     Some(next)
-}
-
-/// The width of every value of the type where that is one number (the tag of an optional part is
-/// not counted, and makes the part's width vary).
-pub fn fixed_width(ty: &Type) -> Option<usize> {
-    match ty {
-        Type::Bool => Some(1),
-        Type::Enum(_) | Type::Tag(_) => Some(2),
-        Type::Int | Type::Date => Some(4),
-        Type::BigInt | Type::Float | Type::Timestamp => Some(8),
-        Type::Uuid | Type::TimeUuid | Type::Point => Some(16),
-        Type::Decimal
-        | Type::Text(_)
-        | Type::Blob(_)
-        | Type::Any
-        | Type::Cursor
-        | Type::Key(_)
-        | Type::List(..)
-        | Type::Set(..)
-        | Type::Map(..)
-        | Type::Record(_) => None,
-    }
 }
 
 /// The word for a type in messages.

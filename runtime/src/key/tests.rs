@@ -1,6 +1,8 @@
 use super::*;
 use crate::samples::{scalar_types, value_or_null};
 use proptest::prelude::*;
+use querent_compiler::view::KeyPart;
+use querent_compiler::view::key_size::HASHED;
 use rust_decimal::Decimal;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Asc, Direction::Desc];
@@ -75,6 +77,42 @@ proptest! {
         }
     }
 
+    /// Long values: equal bytes exactly where the values are equal, within the bound, read back
+    /// whole or known to be cut.
+    #[test]
+    fn hashed_parts_are_equal_where_values_are(
+        ((ty, optional, direction), a, b) in pair(),
+        (long, other, same) in (".{0,300}", ".{0,40}", any::<bool>()),
+    ) {
+        let part = KeyPart { ty: ty.clone(), optional, direction, hashed: true };
+        let lengthen = |value: &Value, tail: &str| match value {
+            Value::Text(text) => Value::Text(format!("{text}{long}{tail}")),
+            Value::Blob(bytes) => Value::Blob([bytes, long.as_bytes(), tail.as_bytes()].concat()),
+            value => value.clone(),
+        };
+        let b = if same { &a } else { &b };
+        for (a, b) in [(a.clone(), b.clone()), (lengthen(&a, ""), lengthen(b, &other))] {
+            let key = |value: &Value| {
+                let mut out = Vec::new();
+                encode_part(value, &part, &mut out).unwrap();
+                out
+            };
+            let (x, y) = (key(&a), key(&b));
+            prop_assert_eq!(x == y, a == b);
+            prop_assert!(x.len() <= HASHED);
+            prop_assert_eq!(skip_part(&x, &part), Ok(x.len()));
+            let (read, length) = decode_part(&x, &part).unwrap();
+            prop_assert_eq!(length, x.len());
+            match read {
+                InKey::Whole(value) => prop_assert!(value == a && !cuts(&a, &part)),
+                InKey::Cut => prop_assert!(cuts(&a, &part)),
+            }
+            for cut in 0..x.len() {
+                prop_assert!(decode_part(&x[..cut], &part).is_err());
+            }
+        }
+    }
+
     #[test]
     fn keys_of_several_parts_compare_part_by_part((parts, a, b) in keys()) {
         let key = |values: &[Value]| {
@@ -106,9 +144,29 @@ proptest! {
     ) {
         let decoded = decode(&bytes, &ty, optional, direction);
         let skipped = skip(&bytes, &ty, optional, direction);
-        if let Ok((_, length)) = decoded {
+        if let Ok((value, length)) = decoded {
             prop_assert_eq!(skipped, Ok(length));
+            prop_assert_eq!(encoded(&value, &ty, optional, direction), &bytes[..length]);
         }
+    }
+}
+
+#[test]
+fn a_decimal_has_one_encoding() {
+    let read = |bytes: &[u8]| decode(bytes, &Type::Decimal, false, Direction::Asc);
+    assert_eq!(
+        read(&[0x9f, 0x23, 0x60]),
+        Ok((Value::Decimal(Decimal::new(125, 1)), 3))
+    );
+    // Without digits, a 0 first, a 0 last, something behind the end.
+    for bytes in [
+        &[191, 0][..],
+        &[0x9f, 0x12, 0x00],
+        &[0x9f, 0x21, 0x00],
+        &[0x9f, 0x23, 0x60 | 1, 0x00],
+        &[0x9f, 0x23, 0x05],
+    ] {
+        assert!(read(bytes).is_err(), "{bytes:x?}");
     }
 }
 

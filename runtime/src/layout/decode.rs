@@ -3,7 +3,7 @@
 use super::column::{fixed_ref, read_end, variable_ref};
 use super::common::Common;
 use super::{Column, KeyPart, LOOSE, Layout, NARROW, PartPlace, Place, ValueRef, WIDE};
-use crate::key;
+use crate::key::{self, InKey};
 use crate::row::{self, RowError};
 use querent_compiler::value::Value;
 use std::borrow::Cow;
@@ -74,11 +74,20 @@ impl Layout {
         column: usize,
     ) -> Result<ValueRef<'a>, RowError> {
         if let (Some(part), Some(place)) = (self.key.get(column), self.parts.get(column)) {
-            return self.part_ref(key, part, *place, column);
+            return self.part_ref(key, row, part, *place, column);
         }
         let column = column - self.key.len();
+        if column < self.columns.len() {
+            self.stored_ref(row, column)
+        } else {
+            Err(self.no_column(column))
+        }
+    }
+
+    /// A column of the row, those that keep values of the key included.
+    fn stored_ref<'a>(&self, row: &'a [u8], column: usize) -> Result<ValueRef<'a>, RowError> {
         let (Some(slot), Some(Column { ty, .. })) =
-            (self.slots.get(column), self.columns.get(column))
+            (self.slots.get(column), self.stored.get(column))
         else {
             return Err(self.no_column(column));
         };
@@ -103,18 +112,30 @@ impl Layout {
         }
     }
 
-    /// All key parts.
-    pub fn decode_key(&self, key: &[u8]) -> Result<Vec<Value>, RowError> {
+    /// All key parts of a stored row.
+    pub fn decode_key(&self, key: &[u8], row: &[u8]) -> Result<Vec<Value>, RowError> {
         let mut values = Vec::with_capacity(self.key.len());
         let mut rest = if self.key.is_empty() {
             key.get(1..).unwrap_or_default()
         } else {
             key
         };
-        for part in &self.key {
-            let (value, length) = key::decode(rest, &part.ty, part.optional, part.direction)?;
-            values.push(value);
-            rest = rest.get(length..).unwrap_or_default();
+        for (i, part) in self.key.iter().enumerate() {
+            let (value, length) = key::decode_part(rest, part)?;
+            let (bytes, behind) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            values.push(match value {
+                InKey::Whole(value) => value.into_value(),
+                InKey::Cut => {
+                    let value = self.kept_ref(row, i)?.into_value();
+                    let mut again = Vec::with_capacity(length);
+                    key::encode_part(&value, part, &mut again)?;
+                    if again != bytes {
+                        return Err(RowError::Value("a value of another key"));
+                    }
+                    value
+                }
+            });
+            rest = behind;
         }
         if rest.is_empty() {
             Ok(values)
@@ -123,14 +144,29 @@ impl Layout {
         }
     }
 
+    /// The value that the row keeps of a key part that is cut.
+    fn kept_ref<'a>(&self, row: &'a [u8], part: usize) -> Result<ValueRef<'a>, RowError> {
+        let column = self.kept.get(part).copied().flatten();
+        let column = column.ok_or_else(|| self.no_column(part))?;
+        match self.stored_ref(row, column)? {
+            ValueRef::Null => Err(RowError::Value("no value for a part that its key cuts")),
+            value => Ok(value),
+        }
+    }
+
     /// All columns.
     pub fn decode_row(&self, row: &[u8]) -> Result<Vec<Value>, RowError> {
         if row.first() == Some(&LOOSE) {
-            return self.loose_values(row);
+            let mut values = self.loose_values(row)?;
+            if self.stored.len() > self.columns.len() {
+                values.truncate(self.columns.len());
+            }
+            return Ok(values);
         }
-        let values = (self.key.len()..self.key.len() + self.columns.len())
-            .map(|column| Ok(self.value_ref(&[], row, column)?.into_value()))
+        let mut values = (0..self.stored.len())
+            .map(|column| Ok(self.stored_ref(row, column)?.into_value()))
             .collect::<Result<Vec<_>, RowError>>()?;
+        values.truncate(self.columns.len());
         let expected = self.row_length(row)?;
         if row.len() == expected {
             Ok(values)
@@ -146,6 +182,7 @@ impl Layout {
     fn part_ref<'a>(
         &self,
         key: &'a [u8],
+        row: &'a [u8],
         part: &KeyPart,
         place: PartPlace,
         column: usize,
@@ -156,12 +193,10 @@ impl Layout {
             PartPlace::Walk(from) => self.walk(key, from, column)?,
         };
         let bytes = bytes.unwrap_or_default();
-        Ok(key::decode_ref(
-            bytes,
-            &part.ty,
-            part.optional,
-            part.direction,
-        )?)
+        match key::part_ref(bytes, part)? {
+            InKey::Whole(value) => Ok(value),
+            InKey::Cut => self.kept_ref(row, column),
+        }
     }
 
     /// The bytes from part `to` on, found from part `from`, whose place is known.
@@ -177,7 +212,7 @@ impl Layout {
         };
         let mut rest = key.get(start..).unwrap_or_default();
         for part in self.key.get(from..to).unwrap_or_default() {
-            let length = key::skip(rest, &part.ty, part.optional, part.direction)?;
+            let length = key::skip_part(rest, part)?;
             rest = rest.get(length..).unwrap_or_default();
         }
         Ok(Some(rest))
@@ -226,8 +261,8 @@ impl Layout {
         match row.split_first() {
             Some((&LOOSE, rest)) => {
                 let mut values = row::decode_values(rest)?;
-                if values.len() < self.columns.len() {
-                    values.resize(self.columns.len(), Value::Null);
+                if values.len() < self.stored.len() {
+                    values.resize(self.stored.len(), Value::Null);
                 }
                 Ok(values)
             }

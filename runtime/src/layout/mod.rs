@@ -9,8 +9,10 @@ mod tests;
 
 use crate::key;
 pub use crate::value_ref::ValueRef;
+pub use querent_compiler::view::KeyPart;
+
 use common::CommonSlot;
-use querent_compiler::model::{Direction, Type};
+use querent_compiler::model::Type;
 
 /// Rows begin with the format version (high nibble, 1) and a form (low nibble).
 /// Ends of variable columns take two bytes each.
@@ -19,17 +21,6 @@ const NARROW: u8 = 0x10;
 const WIDE: u8 = 0x11;
 /// A value did not fit its column's type: all values describe themselves.
 const LOOSE: u8 = 0x12;
-
-/// One part of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyPart {
-    /// Type: a scalar.
-    pub ty: Type,
-    /// May be null.
-    pub optional: bool,
-    /// Order.
-    pub direction: Direction,
-}
 
 /// One column of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,10 +35,17 @@ pub struct Column {
 /// when the layout is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
+    /// The structure's name, for messages.
+    pub name: Box<str>,
     /// Key parts: partition, then clustering.
     pub key: Vec<KeyPart>,
     /// Columns behind the key.
     pub columns: Vec<Column>,
+    /// The columns, and behind them those that keep the whole values of hashed key parts: null
+    /// where the key has the value itself.
+    stored: Vec<Column>,
+    /// For each key part, the stored column that keeps its value.
+    kept: Vec<Option<usize>>,
     /// Where each key part begins.
     parts: Vec<PartPlace>,
     /// Where each column is.
@@ -91,11 +89,22 @@ impl Layout {
     /// Computes the offsets.
     pub fn new(key: Vec<KeyPart>, columns: Vec<Column>) -> Layout {
         let parts = part_places(&key);
-        let optional = columns.iter().filter(|c| c.optional).count();
+        let mut stored = columns.clone();
+        let kept = key.iter().map(|part| {
+            part.hashed.then(|| {
+                stored.push(Column {
+                    ty: part.ty.clone(),
+                    optional: true,
+                });
+                stored.len() - 1
+            })
+        });
+        let kept = kept.collect();
+        let optional = stored.iter().filter(|c| c.optional).count();
         let mut fixed_at = 1 + optional.div_ceil(8);
         let (mut nulls, mut variable) = (0, 0);
-        let mut slots = Vec::with_capacity(columns.len());
-        for column in &columns {
+        let mut slots = Vec::with_capacity(stored.len());
+        for column in &stored {
             let (mut null_byte, mut null_mask) = (0, 0);
             if column.optional {
                 (null_byte, null_mask) = (1 + nulls / 8, 1 << (nulls % 8));
@@ -116,8 +125,11 @@ impl Layout {
         }
         let common = common::slots(&key, &parts, &columns, &slots, fixed_at, variable);
         Layout {
+            name: Box::default(),
             key,
             columns,
+            stored,
+            kept,
             parts,
             slots,
             common,
@@ -125,10 +137,20 @@ impl Layout {
             variable,
         }
     }
+
+    /// The same layout, of the structure of this name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Layout {
+        Layout {
+            name: name.into(),
+            ..self
+        }
+    }
 }
 
 fn part_places(key: &[KeyPart]) -> Vec<PartPlace> {
-    let width = |part: &KeyPart| key::fixed_width(&part.ty).filter(|_| !part.optional);
+    let width =
+        |part: &KeyPart| key::fixed_width(&part.ty).filter(|_| !part.optional && !part.hashed);
     let mut places = Vec::with_capacity(key.len());
     let mut offset = Some(0);
     let mut known = 0;

@@ -10,6 +10,9 @@
 //! old database is as it was, and the next load removes what was left.
 
 use super::facts::{KeyLayouts, Origin};
+use super::late::Late;
+use super::long::Longest;
+use super::numbering::Waiting;
 use super::{InputError, Reject, RejectWriter, Sorter};
 use crate::schema::Schema;
 use crate::store::StoreError;
@@ -57,6 +60,10 @@ pub enum Progress {
         file: String,
         /// Rows so far, of all files.
         rows: u64,
+        /// Bytes so far, of all files.
+        bytes: u64,
+        /// Bytes of all files.
+        of: u64,
     },
     /// References and unique values are checked.
     Checking,
@@ -113,12 +120,15 @@ pub(super) struct Rejects {
     writer: Option<RejectWriter>,
     kept: Vec<Reject>,
     pub(super) count: u64,
+    /// Of these, rows that were not in a file.
+    of_database: u64,
 }
 
 impl Rejects {
     /// Counts, keeps and writes one.
     pub(super) fn add(&mut self, reject: Reject) -> Result<(), Error> {
         self.count += 1;
+        self.of_database += u64::from(reject.line == 0);
         if let Some(path) = &self.path {
             let failed = |source| LoadError::Rejects {
                 path: path.display().to_string(),
@@ -146,7 +156,13 @@ pub(super) struct Load<'a> {
     pub(super) folder: PathBuf,
     pub(super) options: &'a LoadOptions,
     pub(super) rejects: Rejects,
+    pub(super) late: Late,
+    pub(super) longest: Longest,
     pub(super) read: u64,
+    /// Bytes of files read, of the one that is being read excluded.
+    pub(super) bytes: u64,
+    /// Bytes of all files.
+    pub(super) of_bytes: u64,
     pub(super) progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -179,11 +195,26 @@ impl Database<Lmdb> {
                 writer: None,
                 kept: vec![],
                 count: 0,
+                of_database: 0,
             },
+            late: Late::new(&folder),
+            longest: Longest::default(),
             read: 0,
+            bytes: 0,
+            of_bytes: sources
+                .iter()
+                .filter_map(|(_, path)| std::fs::metadata(path).ok())
+                .map(|file| file.len())
+                .sum(),
             progress,
         };
-        let outcome = load.run(self, sources);
+        let mut outcome = load.run(self, sources);
+        let of_files = load.rejected() - load.rejects.of_database;
+        if outcome.is_ok()
+            && let Err(error) = load.tell_late(sources)
+        {
+            outcome = Err(error);
+        }
         let rejects = load.rejects;
         if let Some(writer) = rejects.writer {
             let path = options.rejects.clone().unwrap_or_default();
@@ -197,7 +228,7 @@ impl Database<Lmdb> {
         let (database, applied) = outcome?;
         let report = LoadReport {
             read,
-            loaded: if applied { read - rejects.count } else { 0 },
+            loaded: if applied { read - of_files } else { 0 },
             rejected: rejects.count,
             rejects: rejects.kept,
             seconds: start.elapsed().as_secs_f64(),
@@ -216,7 +247,7 @@ fn clear(folder: &Path) -> Result<(), Error> {
     }
 }
 
-fn io(what: &str, path: &Path, source: std::io::Error) -> Error {
+pub(super) fn io(what: &str, path: &Path, source: std::io::Error) -> Error {
     StoreError::Io {
         what: format!("{what} {}", path.display()),
         source,
@@ -234,15 +265,17 @@ impl Load<'_> {
         sources: &[(EntityId, PathBuf)],
     ) -> Result<(Database<Lmdb>, bool), Error> {
         let roots: Vec<EntityId> = self.schema.model.roots().collect();
-        let share = (self.options.memory / (roots.len() + 2)).max(1 << 20);
+        let share = (self.options.memory / (roots.len() + 3)).max(1 << 20);
         let mut sorters: Sorters = roots
             .iter()
             .map(|&root| (root, Sorter::new(&self.folder, share)))
             .collect();
-        self.read_database(&database, &mut sorters)?;
+        let mut waiting = Waiting::new(self.schema, &self.folder, share);
+        self.read_database(&database, &mut sorters, &mut waiting)?;
         for (file, (entity, path)) in sources.iter().enumerate() {
-            self.read_file(*entity, path, file as u32, &mut sorters)?;
+            self.read_file(*entity, path, file as u32, &mut sorters, &mut waiting)?;
         }
+        self.number(waiting, &mut sorters)?;
         let options = lmdb::Options {
             sync: false,
             ..lmdb::Options::default()
@@ -254,25 +287,12 @@ impl Load<'_> {
         }
         (self.progress)(Progress::Checking);
         self.check(&facts)?;
-        if self.rejects.count > 0 && self.options.all_or_nothing {
+        if self.rejected() > 0 && self.options.all_or_nothing {
             return Ok((database, false));
         }
         let schema = Arc::clone(database.schema());
         let store = self.write(database, &facts)?;
         Ok((Database::with_store(schema, store), true))
-    }
-
-    pub(super) fn reject_at(&mut self, origin: Origin, reason: String) -> Result<(), Error> {
-        let Origin::File(file, line) = origin else {
-            return Ok(());
-        };
-        let file = self.files.get(file as usize).cloned().unwrap_or_default();
-        self.rejects.add(Reject {
-            file,
-            line,
-            reason,
-            text: String::new(),
-        })
     }
 
     pub(super) fn origin_text(&self, origin: Origin) -> String {

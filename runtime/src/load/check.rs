@@ -1,8 +1,8 @@
 //! Rows that may not stay are taken out of the facts of a load.
 
+use super::Sorter;
 use super::bulk::Load;
 use super::facts::{KeyLayouts, LoadFacts, Origin, decode};
-use super::{Reject, Sorter};
 use crate::Error;
 use crate::store::lmdb::{self, Lmdb};
 use crate::store::{ChangeError, Phase, Store, StoreError, WriteSet};
@@ -12,17 +12,18 @@ use crate::verify::{
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{EntityId, Field, Type};
 use querent_compiler::value::Value;
-use querent_compiler::view::facts::key_of_row;
 
 /// Rejected rows are taken out in changes of so many.
 const BATCH: usize = 1000;
 
 impl Load<'_> {
     /// Takes out rows whose references lead nowhere, until all lead somewhere; then rows that
-    /// share what is unique, which may again leave references that lead nowhere.
+    /// share what is unique or have too long a key, which may again leave references that lead
+    /// nowhere.
     pub(super) fn check(&mut self, facts: &Lmdb) -> Result<(), Error> {
         while self.take_dangling(facts)? {}
-        if self.take_shared(facts)? {
+        let shared = self.take_shared(facts)?;
+        if self.take_long(facts)? || shared {
             while self.take_dangling(facts)? {}
         }
         Ok(())
@@ -42,20 +43,7 @@ impl Load<'_> {
                 let (origin, row) = decode(bytes)?;
                 if let Some(reason) = dangling(&known, root, &row)? {
                     any = true;
-                    if origin == Origin::Database {
-                        // Only where the database was damaged before, or a row was replaced by one
-                        // of another type.
-                        let instance = instance_text(model, root, &key_of_row(model, root, &row));
-                        let reject = Reject {
-                            file: "the database".into(),
-                            line: 0,
-                            reason: format!("{instance}: {reason}"),
-                            text: String::new(),
-                        };
-                        self.rejects.add(reject)?;
-                    } else {
-                        self.reject_at(origin, reason)?;
-                    }
+                    self.reject_row(origin, root, &row, &reason)?;
                     out.push(place.to_vec());
                 }
             }
@@ -108,7 +96,7 @@ impl Load<'_> {
                             unique_name(model, value),
                             self.origin_text(*other)
                         );
-                        self.reject_at(origin, reason)?;
+                        self.reject_at(origin, &reason)?;
                         out.push(place.to_vec());
                     }
                     _ => first = Some((value.to_vec(), origin)),
@@ -122,7 +110,11 @@ impl Load<'_> {
     }
 }
 
-fn take_out(facts: &Lmdb, structure: StructureId, places: &[Vec<u8>]) -> Result<(), Error> {
+pub(super) fn take_out(
+    facts: &Lmdb,
+    structure: StructureId,
+    places: &[Vec<u8>],
+) -> Result<(), Error> {
     for batch in places.chunks(BATCH) {
         let batch = batch.to_vec();
         let job = move |_: &lmdb::LmdbReader<'_>| -> Result<_, StoreError> {

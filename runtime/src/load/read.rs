@@ -2,17 +2,20 @@
 
 use super::bulk::{Load, LoadError, Progress, Sorters};
 use super::facts::{Origin, decode, encode};
+use super::numbering::Waiting;
 use super::{Input, Reject, Sorter};
 use crate::facts::StoreFacts;
-use crate::schema::Schema;
 use crate::store::Store;
 use crate::store::lmdb::Lmdb;
-use crate::verify::{StoredRows, concrete, instance_text, is_a, slot_name};
+use crate::verify::{StoredRows, instance_text};
 use crate::{Database, Error};
-use querent_compiler::model::{EntityId, Field};
+use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::key_of_row;
 use std::path::Path;
+
+/// Progress is told once in so many rows.
+const PROGRESS: u64 = 10_000;
 
 impl Load<'_> {
     fn place(&self, root: EntityId, row: &[Value]) -> Result<Vec<u8>, String> {
@@ -25,9 +28,14 @@ impl Load<'_> {
         &mut self,
         database: &Database<Lmdb>,
         sorters: &mut Sorters,
+        waiting: &mut Waiting,
     ) -> Result<(), Error> {
         let snapshot = database.store().snapshot()?;
         let reader = snapshot.reader();
+        let mut counters = StoredRows::new(&reader, self.schema.sequences())?;
+        while let Some((key, row)) = counters.next()? {
+            waiting.note_counter(self.schema, key, row)?;
+        }
         for (root, sorter) in sorters {
             let Some(&home) = self.schema.access.homes.get(root).and_then(|h| h.first()) else {
                 continue;
@@ -44,12 +52,12 @@ impl Load<'_> {
                 .iter()
                 .filter_map(|p| structure.key().position(|e| e == p))
                 .collect();
-            while let Some((key, _)) = rows.next()? {
+            while let Some((key, row)) = rows.next()? {
                 let damaged = |source| crate::facts::FactError::Row {
                     structure: structure.name.clone(),
                     source,
                 };
-                let parts = layout.decode_key(key).map_err(damaged)?;
+                let parts = layout.decode_key(key, row).map_err(damaged)?;
                 let key: Vec<Value> = positions
                     .iter()
                     .map(|&p| parts.get(p).cloned().unwrap_or_default())
@@ -58,6 +66,8 @@ impl Load<'_> {
                 let Some(row) = StoreFacts::new(self.schema, &reader).row(*root, &key)? else {
                     continue;
                 };
+                waiting.note(self.schema, *root, &row)?;
+                self.longest.note(self.schema, *root, &row);
                 if let Ok(place) = self.place(*root, &row) {
                     sorter.push(&place, &encode(Origin::Database, &row))?;
                 }
@@ -72,6 +82,7 @@ impl Load<'_> {
         path: &Path,
         file: u32,
         sorters: &mut Sorters,
+        waiting: &mut Waiting,
     ) -> Result<(), Error> {
         let model = &self.schema.model;
         let root = model.entity(entity).root;
@@ -79,21 +90,18 @@ impl Load<'_> {
             return Ok(());
         };
         let name = path.display().to_string();
-        for row in Input::open(model, entity, path).map_err(LoadError::from)? {
+        let mut input = Input::open(model, entity, path).map_err(LoadError::from)?;
+        while let Some(row) = input.next() {
             let row = row.map_err(LoadError::from)?;
             self.read += 1;
-            if self.read.is_multiple_of(10_000) {
+            if self.read.is_multiple_of(PROGRESS) {
                 (self.progress)(Progress::Reading {
                     file: name.clone(),
                     rows: self.read,
+                    bytes: self.bytes + input.bytes(),
+                    of: self.of_bytes,
                 });
             }
-            let reject = |reason: String| Reject {
-                file: name.clone(),
-                line: row.line,
-                reason,
-                text: String::new(),
-            };
             let values = match row.row {
                 Ok(values) => values,
                 Err(reject) => {
@@ -101,22 +109,27 @@ impl Load<'_> {
                     continue;
                 }
             };
-            if let Some(slot) = unnumbered(self.schema, root, &values) {
-                let reason = format!(
-                    "{}: found nothing, expected a number: give those of a sequence in the file",
-                    slot_name(model, root, slot)
-                );
-                self.rejects.add(reject(reason))?;
+            self.longest.note(self.schema, root, &values);
+            waiting.note(self.schema, root, &values)?;
+            if waiting.take(self.schema, root, (file, row.line), &values)? {
                 continue;
             }
             match self.keys.encode(root, &key_of_row(model, root, &values)) {
                 Ok(place) => sorter.push(&place, &encode(Origin::File(file, row.line), &values))?,
-                Err(reason) => self.rejects.add(reject(reason))?,
+                Err(reason) => self.rejects.add(Reject {
+                    file: name.clone(),
+                    line: row.line,
+                    reason,
+                    text: input.text(),
+                })?,
             }
         }
+        self.bytes += input.bytes();
         (self.progress)(Progress::Reading {
             file: name,
             rows: self.read,
+            bytes: self.bytes,
+            of: self.of_bytes,
         });
         Ok(())
     }
@@ -154,7 +167,7 @@ impl Load<'_> {
                             &key_of_row(&self.schema.model, root, &row),
                         );
                         let reason = format!("{instance} is {}", self.origin_text(other));
-                        self.reject_at(origin, reason)?;
+                        self.reject_at(origin, &reason)?;
                     }
                     _ => {
                         if let Some(done) = ahead.replace((key, value)) {
@@ -174,20 +187,4 @@ impl Load<'_> {
         facts.load(structure, &mut rows)?;
         failed.map_or(Ok(()), Err)
     }
-}
-
-/// A numbered attribute of the row's type without a number.
-fn unnumbered(schema: &Schema, root: EntityId, row: &[Value]) -> Option<usize> {
-    let model = &schema.model;
-    let of = concrete(model, root, row)?;
-    let slots = schema
-        .sequence_slots(root)
-        .into_iter()
-        .map(|(slot, _)| slot);
-    slots
-        .filter(|&slot| row.get(slot).is_some_and(Value::is_null))
-        .find(|&slot| match model.root(root).fields.get(slot) {
-            Some(Field::Attribute(a)) => is_a(model, of, model.attribute(*a).entity),
-            _ => false,
-        })
 }

@@ -6,10 +6,9 @@ use crate::recompute::{Collector, Expected, ReferrerSorter};
 use crate::schema::Schema;
 use crate::store::lmdb::{Building, Lmdb};
 use crate::store::{META_DESIGN, META_MODEL, Store};
-use crate::verify::{Numbers, StoredRows, last_number, sequence_layout};
+use crate::verify::{Numbers, StoredRows, sequence_layout};
 use crate::{Database, Error};
 use querent_compiler::design::StructureId;
-use querent_compiler::value::Value;
 use querent_compiler::view::facts::key_of_row;
 
 impl Load<'_> {
@@ -64,10 +63,9 @@ impl Load<'_> {
         let mut largest = numbers.finish()?;
         let mut failed = None;
         let mut rows = std::iter::from_fn(|| match largest.next() {
-            Ok(pair) => pair.and_then(|(key, last)| {
-                sequence_layout(schema)
-                    .map(|layout| Ok((key, layout.encode_row(&[Value::Int(last)]))))
-            }),
+            Ok(counter) => counter
+                .zip(sequence_layout(schema))
+                .map(|(counter, layout)| Ok(counter.pair(layout))),
             Err(error) => {
                 failed = Some(error);
                 None
@@ -96,15 +94,10 @@ fn fill(building: &Building, id: StructureId, mut expected: Expected<'_>) -> Res
 
 /// Counters of the old database go on where they were.
 fn add_counters(schema: &Schema, old: &Lmdb, numbers: &mut Numbers) -> Result<(), Error> {
-    let Some(layout) = sequence_layout(schema) else {
-        return Ok(());
-    };
     let snapshot = old.snapshot()?;
     let mut rows = StoredRows::new(&snapshot.reader(), schema.sequences())?;
     while let Some((key, row)) = rows.next()? {
-        if let Some(last) = last_number(layout, row) {
-            numbers.add_counter(key, last)?;
-        }
+        numbers.add_counter(schema, key, row)?;
     }
     Ok(())
 }
