@@ -123,23 +123,23 @@ fn load_once(folder: &str) {
     println!("loaded");
 }
 
+/// Posts of the load.
+const POSTS: usize = 4000;
+
 /// A load that is killed at any point has loaded nothing or all, and can be run again.
 #[test]
 fn a_killed_load_can_be_run_again() {
     if let Ok(folder) = std::env::var("QUERENT_LOAD_CHILD") {
         return load_once(&folder);
     }
-    const POSTS: usize = 4000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
-    let mut users = "id,name\n".to_owned();
-    let mut posts = "id,title,author\n".to_owned();
-    for i in 0..100 {
-        users += &format!("{i},n{i}\n");
-    }
-    for i in 0..POSTS {
-        posts += &format!("{i},t{i},{}\n", i % 100);
-    }
+    let users: Vec<String> = (0..100).map(|i| format!("{i},n{i}")).collect();
+    let users = format!("id,name\n{}\n", users.join("\n"));
+    let posts: Vec<String> = (0..POSTS)
+        .map(|i| format!("{i},t{i},{}", i % 100))
+        .collect();
+    let posts = format!("id,title,author\n{}\n", posts.join("\n"));
     std::fs::write(folder.path().join("User.csv"), users).unwrap();
     std::fs::write(folder.path().join("Post.csv"), posts).unwrap();
     drop(Database::create(&path, "crash", MODEL).unwrap());

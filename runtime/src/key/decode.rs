@@ -246,7 +246,7 @@ impl<'a> Part<'a> {
             for nibble in [byte >> 4, byte & 0x0f] {
                 match nibble {
                     // The half byte behind an end in the first half is empty.
-                    0 if byte & 0x0f == 0 => break 'digits,
+                    0 if byte.is_multiple_of(16) => break 'digits,
                     // A digit is never 0 at the beginning: then the exponent were another.
                     1..=10 if (nibble > 1 || count > 0) && (count as usize) < MAX_DIGITS => {
                         mantissa = mantissa * 10 + i128::from(nibble - 1);

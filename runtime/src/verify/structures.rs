@@ -214,7 +214,10 @@ impl<R: Reader> Audit<'_, R> {
 impl Compared<'_> {
     fn differs(&self, key: &[u8], row: &[u8], found: &[u8], each: Each<'_>) -> Result<(), Error> {
         let mut finding = self.namer.finding(FindingKind::Stale, key, row);
-        match (self.layout.decode_row(found), self.layout.decode_row(row)) {
+        // What the row keeps of its key is part of it.
+        let stored = self.layout.decode_key(key, found);
+        let stored = stored.and_then(|_| self.layout.decode_row(found));
+        match (stored, self.layout.decode_row(row)) {
             (Ok(found), Ok(expected)) => {
                 finding.columns = self.namer.differences(&found, &expected);
                 if finding.columns.is_empty() {

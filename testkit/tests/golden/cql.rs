@@ -15,7 +15,7 @@ pub(crate) fn inserts(text: &str) -> BTreeMap<String, Vec<Map<String, Json>>> {
     while let Some(at) = rest.find("INSERT INTO") {
         let mut at = Reader(&rest[at + "INSERT INTO".len()..]);
         let table = at.word();
-        let columns = at.list('(', ')', |at| at.word());
+        let columns = at.list('(', ')', Reader::word);
         assert_eq!(at.word(), "VALUES");
         let values = at.list('(', ')', Reader::value);
         assert_eq!(columns.len(), values.len(), "{table}");
