@@ -1,8 +1,9 @@
 use super::*;
 use crate::samples::{scalar_types, value_or_null};
 use proptest::prelude::*;
+use querent_compiler::model::Model;
 use querent_compiler::view::KeyPart;
-use querent_compiler::view::key_size::HASHED;
+use querent_compiler::view::key_size::{self, HASHED};
 use rust_decimal::Decimal;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Asc, Direction::Desc];
@@ -70,6 +71,12 @@ proptest! {
         prop_assert!(decode_ref(&bytes, &ty, optional, direction).unwrap() == value);
         if !optional && let Some(width) = fixed_width(&ty) {
             prop_assert_eq!(length, width);
+        }
+        let part = KeyPart { ty: ty.clone(), optional, direction, hashed: false };
+        if !matches!(ty, Type::Key(_))
+            && let Some(most) = key_size::largest(&Model::default(), &part)
+        {
+            prop_assert!(length <= most, "{} bytes of {}", length, most);
         }
         for cut in 0..length {
             prop_assert!(decode(&bytes[..cut], &ty, optional, direction).is_err());
@@ -149,6 +156,12 @@ proptest! {
             prop_assert_eq!(encoded(&value, &ty, optional, direction), &bytes[..length]);
         }
     }
+}
+
+#[test]
+fn the_design_and_the_store_mean_the_same_limit() {
+    let target = querent_compiler::design::target::named("embedded").unwrap();
+    assert_eq!(target.limits.key_bytes, crate::store::MAX_KEY as f64);
 }
 
 #[test]
