@@ -36,6 +36,7 @@ fn layout() -> Layout {
         ty,
         optional: false,
         direction: Direction::Asc,
+        hashed: false,
     };
     let column = |ty, optional| Column { ty, optional };
     Layout::new(
@@ -112,7 +113,7 @@ fn main() -> Result<()> {
             let key = layout
                 .encode_key(&key(c, i))
                 .expect("the key fits its layout");
-            Ok((key, layout.encode_row(&row(c, i))))
+            Ok((key, layout.encode_row(&[], &row(c, i))))
         });
     let count = store.load(0, &mut rows)?;
     drop(rows);

@@ -8,7 +8,7 @@ use crate::store::lmdb::{self, Lmdb};
 use crate::store::{ChangeError, META_DESIGN, META_MODEL, Store, StoreError};
 use querent_compiler::design::{Design, DesignError, Options, Plan, design};
 use querent_compiler::diagnostic::Diagnostic;
-use querent_compiler::model::{EntityId, Model};
+use querent_compiler::model::{EntityId, Model, Param};
 use querent_compiler::value::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -271,6 +271,7 @@ impl<S: Store> Snapshot<S> {
             schema: &self.schema,
             plan,
             params,
+            declared,
             reader: S::reader(&self.inner),
         })
     }
@@ -286,6 +287,7 @@ pub struct Asked<'s, S: Store> {
     schema: &'s Schema,
     plan: &'s Plan,
     params: Vec<Value>,
+    declared: &'s [Param],
     reader: S::Reader<'s>,
 }
 
@@ -298,6 +300,7 @@ impl<'s, S: Store> Asked<'s, S> {
         let ask = Ask {
             layouts: &self.schema.layouts,
             params: &self.params,
+            declared: self.declared,
         };
         Ok(Answer::new(self.plan, &self.reader, ask)?)
     }

@@ -8,6 +8,9 @@ use querent_compiler::view::reads::{Position, Route, reads};
 use querent_compiler::view::stored_types;
 use std::collections::BTreeMap;
 
+/// The name of the structure in which sequences count.
+const SEQUENCES: &str = "_sequences";
+
 /// A model, its design, and what follows from them.
 #[derive(Debug)]
 pub struct Schema {
@@ -31,19 +34,14 @@ impl Schema {
             .iter()
             .map(|s| {
                 let types = stored_types(&model, s);
-                let key = types.key.into_iter();
                 let columns = types.columns.into_iter();
                 Layout::new(
-                    key.map(|(ty, optional, direction)| KeyPart {
-                        ty,
-                        optional,
-                        direction,
-                    })
-                    .collect(),
+                    types.key,
                     columns
                         .map(|(ty, optional)| Column { ty, optional })
                         .collect(),
                 )
+                .named(&s.name)
             })
             .collect();
         layouts.push(sequence_layout());
@@ -71,7 +69,7 @@ impl Schema {
             .iter()
             .map(|s| s.name.clone())
             .collect();
-        names.push("_sequences".into());
+        names.push(SEQUENCES.into());
         names
     }
 
@@ -102,6 +100,8 @@ fn sequence_layout() -> Layout {
         ty,
         optional: false,
         direction: Direction::Asc,
+        // Counters are found by their whole name only, in which keys of instances may occur.
+        hashed: true,
     };
     Layout::new(
         vec![part(text.clone()), part(text)],
@@ -110,4 +110,5 @@ fn sequence_layout() -> Layout {
             optional: false,
         }],
     )
+    .named(SEQUENCES)
 }

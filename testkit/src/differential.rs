@@ -24,6 +24,9 @@ pub struct Effort {
     pub sampled: bool,
     /// The store.
     pub on: On,
+    /// Texts and blobs have no bound and some are long: longer than any key, unless a structure
+    /// must keep them in order.
+    pub long: bool,
 }
 
 impl Default for Effort {
@@ -35,6 +38,7 @@ impl Default for Effort {
             asks: 2,
             sampled: true,
             on: On::Memory,
+            long: false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `kill -9` at random points: every acknowledged change is there, no half change is, and verify
 //! is clean. Acknowledgements are logged by the parent, outside the process that is killed.
 //! (This does not see a missing sync; the test of power failures beside it does.)
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use querent::Database;
 use querent::verify::VerifyOptions;
@@ -101,4 +101,95 @@ fn nothing_acknowledged_is_lost_to_a_kill() {
         assert!(report.is_clean(), "{:?}", report.findings);
     }
     assert!(acknowledged > 0, "the child never came to change anything");
+}
+
+/// The child: one load.
+fn load_once(folder: &str) {
+    let database = Database::open(folder).unwrap();
+    let sources: Vec<_> = ["User", "Post"]
+        .iter()
+        .map(|name| {
+            let file = std::path::Path::new(folder).with_file_name(format!("{name}.csv"));
+            (database.entity(name).unwrap(), file)
+        })
+        .collect();
+    database
+        .load(
+            &sources,
+            &querent::load::LoadOptions::default(),
+            &mut |_| {},
+        )
+        .unwrap();
+    println!("loaded");
+}
+
+/// Posts of the load.
+const POSTS: usize = 4000;
+
+/// A load that is killed at any point has loaded nothing or all, and can be run again.
+#[test]
+fn a_killed_load_can_be_run_again() {
+    if let Ok(folder) = std::env::var("QUERENT_LOAD_CHILD") {
+        return load_once(&folder);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let users: Vec<String> = (0..100).map(|i| format!("{i},n{i}")).collect();
+    let users = format!("id,name\n{}\n", users.join("\n"));
+    let posts: Vec<String> = (0..POSTS)
+        .map(|i| format!("{i},t{i},{}", i % 100))
+        .collect();
+    let posts = format!("id,title,author\n{}\n", posts.join("\n"));
+    std::fs::write(folder.path().join("User.csv"), users).unwrap();
+    std::fs::write(folder.path().join("Post.csv"), posts).unwrap();
+    drop(Database::create(&path, "crash", MODEL).unwrap());
+    let spawn = || {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["a_killed_load_can_be_run_again", "--exact", "--nocapture"])
+            .env("QUERENT_LOAD_CHILD", &path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut killed = 0;
+    for round in 0..40u64 {
+        let mut child = spawn();
+        std::thread::sleep(Duration::from_millis(5 + round * 13));
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let done = String::from_utf8_lossy(&output.stdout).contains("loaded");
+        killed += usize::from(!done);
+        let database = Database::open(&path).unwrap();
+        let busy = database.ask("busy", json!({})).unwrap().rows.len();
+        let first = database
+            .ask("by_author", json!({ "user": 1 }))
+            .unwrap()
+            .rows
+            .len();
+        // It may be in place although the child did not come to say so.
+        let all = (100, POSTS / 100);
+        assert!(
+            (busy, first) == all || (!done && (busy, first) == (0, 0)),
+            "round {round}: {busy} users, {first} posts"
+        );
+        let report = database.verify(&VerifyOptions::default()).unwrap();
+        assert!(report.is_clean(), "{:?}", report.findings);
+        if (busy, first) == all {
+            break;
+        }
+    }
+    assert!(killed > 0, "no load was killed");
+    if Database::open(&path)
+        .unwrap()
+        .ask("busy", json!({}))
+        .unwrap()
+        .rows
+        .is_empty()
+    {
+        let output = spawn().wait_with_output().unwrap();
+        assert!(output.status.success());
+        let database = Database::open(&path).unwrap();
+        assert_eq!(database.ask("busy", json!({})).unwrap().rows.len(), 100);
+    }
 }

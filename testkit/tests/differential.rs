@@ -55,6 +55,16 @@ fn the_store_on_disk_means_the_same() {
     );
 }
 
+/// Long values in keys mean what short ones mean: cut, hashed or kept whole.
+#[test]
+fn long_values_mean_what_the_oracle_means() {
+    let effort = Effort {
+        long: true,
+        ..Effort::default()
+    };
+    run_all(100, effort);
+}
+
 /// Seeds that once showed a fault: numbers of subtypes, numbers of upserts, finds behind updates.
 #[test]
 fn seeds_that_failed_once() {

@@ -5,6 +5,7 @@ use crate::argument::EntityFile;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
 use querent::Database;
 use querent::load::{LoadOptions, Progress};
 use std::io::{IsTerminal, Write};
@@ -86,23 +87,46 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     Ok(Outcome::Findings)
 }
 
-/// A line that is overwritten on a terminal, plain lines elsewhere.
+/// A bar on a terminal, plain lines elsewhere.
 struct Shown {
-    terminal: bool,
+    bar: Option<ProgressBar>,
+    start: Instant,
     last: Option<Instant>,
 }
 
 impl Shown {
     fn new() -> Shown {
         Shown {
-            terminal: std::io::stderr().is_terminal(),
+            bar: std::io::stderr().is_terminal().then(ProgressBar::no_length),
+            start: Instant::now(),
             last: None,
         }
     }
 
     fn show(&mut self, progress: &Progress) {
+        match &self.bar {
+            Some(bar) => draw(bar, progress, self.start),
+            None => self.print(progress),
+        }
+    }
+
+    /// A log is read later: a line every few seconds says enough.
+    fn print(&mut self, progress: &Progress) {
+        let pause = std::time::Duration::from_secs(5);
+        if self.last.is_some_and(|last| last.elapsed() < pause) {
+            return;
+        }
         let text = match progress {
-            Progress::Reading { file, rows } => format!("reading {file}: {rows} rows"),
+            Progress::Reading {
+                file,
+                rows,
+                bytes,
+                of,
+            } => format!(
+                "reading {file}: {rows} rows, {} of {} MB",
+                bytes >> 20,
+                of >> 20
+            ),
             Progress::Checking => "checking references and unique values".into(),
             Progress::Writing {
                 structure,
@@ -111,26 +135,55 @@ impl Shown {
             } => format!("writing {structure} ({number} of {of})"),
             _ => return,
         };
-        // A log is read later: a line every few seconds says enough.
-        let pause = if self.terminal { 100 } else { 5000 };
-        if self
-            .last
-            .is_some_and(|last| last.elapsed().as_millis() < pause)
-        {
-            return;
-        }
         self.last = Some(Instant::now());
         // Whether progress can be shown does not matter to the load.
-        let _ = if self.terminal {
-            write!(std::io::stderr(), "\r\u{1b}[2K{text}")
-        } else {
-            writeln!(std::io::stderr(), "{text}")
-        };
+        let _ = writeln!(std::io::stderr(), "{text}");
     }
 
     fn finish(&self) {
-        if self.terminal {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[2K");
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
     }
 }
+
+fn draw(bar: &ProgressBar, progress: &Progress, start: Instant) {
+    let (length, position, template, message) = match progress {
+        Progress::Reading {
+            file,
+            rows,
+            bytes,
+            of,
+        } => {
+            let rate = *rows as f64 / start.elapsed().as_secs_f64().max(0.001);
+            let message = format!("{rows} rows, {rate:.0} rows/s, {file}");
+            (*of, *bytes, READING, message)
+        }
+        Progress::Checking => {
+            let message = "checking references and unique values".to_owned();
+            (1, 0, STEPS, message)
+        }
+        Progress::Writing {
+            structure,
+            number,
+            of,
+        } => (
+            *of as u64,
+            *number as u64 - 1,
+            STEPS,
+            format!("writing {structure}"),
+        ),
+        _ => return,
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_length(length);
+    bar.set_position(position);
+    bar.set_message(message);
+}
+
+/// Bytes of files, then rows.
+const READING: &str = "reading {bar:20} {bytes} of {total_bytes}, {msg}";
+/// Structures.
+const STEPS: &str = "{msg} {bar:20} {pos} of {len}";

@@ -34,6 +34,13 @@ fn clustering(model: &Model, s: &Structure) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
+/// Key parts of which a long value is cut.
+fn hashed(model: &Model, s: &Structure) -> Vec<String> {
+    let printer = Printer::of_structure(model, s);
+    let parts = s.key().enumerate().filter(|(i, _)| s.is_hashed(*i));
+    parts.map(|(_, e)| key_part(&printer, e)).collect()
+}
+
 /// The columns beside the key.
 pub(crate) fn columns(model: &Model, s: &Structure) -> Vec<String> {
     let printer = Printer::of_structure(model, s);
@@ -122,6 +129,7 @@ pub(crate) fn full(
     };
     say("partition", partition(model, s));
     say("clustering", clustering(model, s));
+    say("hashed where long", hashed(model, s).join(", "));
     say("columns", columns(model, s).join(", "));
     say("where", conditions(model, s).join(" and "));
     let homes = homes(note);

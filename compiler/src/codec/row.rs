@@ -1,7 +1,7 @@
 //! A fact row from one JSON object.
 
 use super::{CodecError, check_bounds, from_json, json, scalar};
-use crate::model::{Entity, EntityId, EntityKind, Field, Model, Type};
+use crate::model::{EntityId, EntityKind, Field, Model, Type};
 use crate::value::Value;
 use serde_json::Value as Json;
 
@@ -75,7 +75,7 @@ pub(super) fn fill_row<'m>(
     for (&field, value) in root.fields.iter().zip(&row) {
         let missing = value.is_null() && declared_for(model, concrete, field);
         if missing
-            && is_required(model, root, &row, field)
+            && is_required(model, field)
             && let Some(slot) = slot_of(model, field)
         {
             let expected = scalar::describe(model, &slot.ty);
@@ -214,24 +214,14 @@ fn declared_for(model: &Model, concrete: EntityId, field: Field) -> bool {
     }
 }
 
-fn is_required(model: &Model, root: &Entity, row: &[Value], field: Field) -> bool {
+/// Attributes of an optional reference are optional themselves: the resolver sees to that.
+fn is_required(model: &Model, field: Field) -> bool {
     match field {
         Field::Type => false,
         Field::Reference(id) => !model.reference(id).optional,
         Field::Attribute(id) => {
             let attribute = model.attribute(id);
-            let required = !attribute.optional && attribute.sequence.is_none();
-            // An attribute of a reference exists with the reference.
-            let of_reference = attribute.name.split_once('@').and_then(|(reference, _)| {
-                root.fields.iter().position(|&f| match f {
-                    Field::Reference(r) => model.reference(r).name == reference,
-                    _ => false,
-                })
-            });
-            let absent = of_reference
-                .and_then(|slot| row.get(slot))
-                .is_some_and(Value::is_null);
-            required && !absent
+            !attribute.optional && attribute.sequence.is_none()
         }
     }
 }

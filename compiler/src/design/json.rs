@@ -23,6 +23,8 @@ impl Design {
                     "partition": s.partition.iter().map(|e| key_part(&printer, e)).collect::<Vec<_>>(),
                     "clustering": s.clustering.iter()
                         .map(|(e, d)| json!([key_part(&printer, e), direction(*d)])).collect::<Vec<_>>(),
+                    "hashed": s.key().enumerate().filter(|(i, _)| s.is_hashed(*i))
+                        .map(|(_, e)| key_part(&printer, e)).collect::<Vec<_>>(),
                     "columns": s.columns.iter().map(|e| printer.expr(e)).collect::<Vec<_>>(),
                     "where": s.filter.iter().map(|p| printer.pred(p)).collect::<Vec<_>>(),
                     "techniques": note.techniques,

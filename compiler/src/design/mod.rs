@@ -4,6 +4,7 @@ pub mod access;
 mod build;
 mod change;
 pub mod display;
+mod equality;
 mod json;
 mod options;
 mod plan;
@@ -469,7 +470,7 @@ fn assemble(
     selection: &Selection,
 ) -> Result<Design, DesignError> {
     let planner = programme.planner;
-    let mapping = build::Mapping::new(planner, selection);
+    let mut mapping = build::Mapping::new(planner, selection);
     let mut readers = programme.readers.iter().enumerate();
     let mut plans = Vec::new();
     let mut serves: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
@@ -565,11 +566,18 @@ fn assemble(
             cost,
         });
     }
+    let all_plans = plans.iter().map(|p: &PricedPlan| &p.plan);
+    equality::hash_long_parts(
+        model,
+        &mut mapping.structures,
+        all_plans.chain(writes.iter().flat_map(|w: &WritePlan| &w.finds)),
+        options.target.limits.key_bytes,
+    );
     let access = access::Access::new(model, &mapping.structures);
     let mut notes = Vec::new();
     let mut warnings = Vec::new();
     for (at, s) in mapping.structures.iter().enumerate() {
-        let sizes = Sizes::of(model, s);
+        let sizes = Sizes::of(model, &options.target, s);
         warnings.extend(sizes.warnings(model, &options.target, s));
         let shape = mapping.shapes.get(at).copied().unwrap_or_default();
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());

@@ -163,6 +163,7 @@ pub(crate) fn skeleton(
         clustering: vec![],
         kind,
         columns: vec![],
+        hashed: vec![],
     };
     for (expr, direction) in clustering {
         if !s.key().any(|e| *e == expr) {

@@ -79,6 +79,7 @@ pub fn directory(s: &Structure) -> Option<Structure> {
         clustering: vec![(bucket.clone(), Direction::Asc)],
         kind: Kind::Groups,
         columns: vec![],
+        hashed: vec![],
     })
 }
 

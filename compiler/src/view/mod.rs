@@ -6,11 +6,12 @@
 pub mod delta;
 pub mod eval;
 pub mod facts;
+pub mod key_size;
 pub mod reads;
 pub mod rows;
 mod stored;
 mod structure;
 pub mod typing;
 
-pub use stored::{StoredTypes, stored_types};
+pub use stored::{KeyPart, StoredTypes, stored_types};
 pub use structure::{Kind, Structure};

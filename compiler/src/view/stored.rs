@@ -5,11 +5,24 @@ use super::typing::Scope;
 use super::{Kind, Structure};
 use crate::model::{AggregateFn, Direction, Model, Size, Type};
 
+/// One part of a structure's key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyPart {
+    /// Type: a scalar.
+    pub ty: Type,
+    /// May be null.
+    pub optional: bool,
+    /// Order.
+    pub direction: Direction,
+    /// A long value is stored as its beginning and a hash.
+    pub hashed: bool,
+}
+
 /// The types of a structure's stored values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredTypes {
-    /// Key parts: type, may be null, direction.
-    pub key: Vec<(Type, bool, Direction)>,
+    /// Key parts.
+    pub key: Vec<KeyPart>,
     /// Columns: type, may be null. Groups have their hidden count last.
     pub columns: Vec<(Type, bool)>,
 }
@@ -22,7 +35,12 @@ pub fn stored_types(model: &Model, s: &Structure) -> StoredTypes {
         .enumerate()
         .map(|(i, e)| {
             let (ty, optional) = scope.type_of(model, &[], e);
-            (ty, optional, s.direction(i))
+            KeyPart {
+                ty,
+                optional,
+                direction: s.direction(i),
+                hashed: s.is_hashed(i),
+            }
         })
         .collect();
     let mut columns: Vec<(Type, bool)> = s

@@ -34,6 +34,11 @@ pub struct Structure {
     /// Columns: copied values, aggregates of a subquery, nested collections; in groups aggregates
     /// of the group (`Aggregate::over` is empty) and values that the key determines.
     pub columns: Vec<Expr>,
+    /// Key parts, by position, of which a long value is stored as its beginning and a hash: those
+    /// that are only ever compared for equality and may be too long for a key. The design decides
+    /// it once, when all plans are known; the stored bytes depend on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hashed: Vec<u16>,
 }
 
 impl Structure {
@@ -51,6 +56,10 @@ impl Structure {
     /// How many key parts there are.
     pub fn key_len(&self) -> usize {
         self.partition.len() + self.clustering.len()
+    }
+    /// Whether long values of a key part are stored as their beginning and a hash.
+    pub fn is_hashed(&self, part: usize) -> bool {
+        self.hashed.iter().any(|&p| usize::from(p) == part)
     }
     /// The direction of a key part; partition parts are ascending.
     pub fn direction(&self, part: usize) -> Direction {

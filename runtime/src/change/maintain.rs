@@ -52,7 +52,7 @@ impl<R: Reader> Draft<'_, R> {
                 Phase::Guard,
                 id,
                 key,
-                layout.encode_row(&[Value::Int(last)]),
+                layout.encode_row(&counter, &[Value::Int(last)]),
             );
         }
         self.receipt.reads = self.before.reads();
@@ -106,7 +106,7 @@ impl<R: Reader> Draft<'_, R> {
             let encoded = encode(layout, &structure.name, &key)?;
             if let Some(row) = row {
                 puts += 1;
-                writes.put(phase, id, encoded, layout.encode_row(&row));
+                writes.put(phase, id, encoded, layout.encode_row(&key, &row));
             } else {
                 deletes += 1;
                 writes.delete(phase, id, encoded);

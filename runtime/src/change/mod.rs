@@ -10,6 +10,7 @@ pub use refusal::Refusal;
 pub(crate) use statements::sequence_counter;
 
 use crate::facts::{FactError, Overlay, StoreFacts};
+use crate::key::KeyError;
 use crate::operator::AskError;
 use crate::schema::Schema;
 use crate::store::{Reader, WriteSet};
@@ -28,10 +29,27 @@ pub enum ChangeFailure {
     Refused(#[from] Refusal),
     /// A fact could not be read.
     #[error(transparent)]
-    Facts(#[from] FactError),
+    Facts(FactError),
     /// The instances to change could not be found.
     #[error(transparent)]
     Ask(#[from] AskError),
+}
+
+impl From<FactError> for ChangeFailure {
+    fn from(error: FactError) -> Self {
+        match error {
+            // The values are at fault, not the database.
+            FactError::Key {
+                structure,
+                source: KeyError::TooLong { found, max },
+            } => ChangeFailure::Refused(Refusal::KeyTooLong {
+                structure,
+                found,
+                max,
+            }),
+            error => ChangeFailure::Facts(error),
+        }
+    }
 }
 
 /// What a change did.

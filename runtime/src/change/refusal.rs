@@ -134,6 +134,19 @@ pub enum Refusal {
         /// Reason.
         why: String,
     },
+    /// A key that a store cannot hold.
+    #[error(
+        "{structure}: found a key of {found} bytes, expected {max} at most; shorten its longest \
+         value, or bound it in the model, as in text(20, max 200)"
+    )]
+    KeyTooLong {
+        /// The structure of which it would be a key.
+        structure: String,
+        /// Bytes.
+        found: usize,
+        /// The most that a key may have.
+        max: usize,
+    },
     /// A sequence that has run out.
     #[error("{entity}: the sequence of {field} has run out of numbers")]
     Exhausted {

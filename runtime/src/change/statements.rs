@@ -324,6 +324,11 @@ impl<R: Reader> Draft<'_, R> {
                 let ask = Ask {
                     layouts: &self.schema.layouts,
                     params,
+                    declared: model
+                        .changes
+                        .get(change)
+                        .map(|c| c.params.as_slice())
+                        .unwrap_or_default(),
                 };
                 let mut answer = Answer::new(plan, self.reader, ask)?;
                 while let Some(row) = answer.next_row()? {
@@ -449,6 +454,7 @@ fn reads_beyond(model: &querent_compiler::model::Model, root: EntityId, filter: 
         clustering: vec![],
         kind: querent_compiler::view::Kind::Lists,
         columns: vec![],
+        hashed: vec![],
     };
     let reads = querent_compiler::view::reads::reads(model, &structure);
     reads

@@ -241,7 +241,7 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
                     structure: self.name(structure),
                     source,
                 };
-                let parts = layout.decode_key(&key).map_err(damaged)?;
+                let parts = layout.decode_key(&key, &row).map_err(damaged)?;
                 let columns = layout.decode_row(&row).map_err(damaged)?;
                 each(&parts, columns);
             }

@@ -8,7 +8,7 @@ use crate::recompute::ReferrerIndex;
 use crate::row::{RowError, decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::lmdb::{LmdbReader, LmdbSnapshot};
-use crate::store::{Batch, Fill, Keys, MAX_KEY, Read, Reader, Source};
+use crate::store::{Batch, Fill, Keys, Read, Reader, Source};
 use crate::verify::StoredRows;
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{EntityId, Model, ReferenceId};
@@ -81,6 +81,8 @@ impl KeyLayouts {
                     ty: model.attribute(leaf.attribute).ty.clone(),
                     optional: false,
                     direction: Direction::Asc,
+                    // Fact rows are found by their whole key, which they contain.
+                    hashed: true,
                 });
             (
                 root,
@@ -101,16 +103,7 @@ impl KeyLayouts {
         let Some((_, layout)) = self.layouts.get(&root) else {
             return Ok(vec![]);
         };
-        let bytes = layout
-            .encode_key(key)
-            .map_err(|e: KeyError| e.to_string())?;
-        if bytes.len() > MAX_KEY {
-            return Err(format!(
-                "found a key of {} bytes, expected at most {MAX_KEY}",
-                bytes.len()
-            ));
-        }
-        Ok(bytes)
+        layout.encode_key(key).map_err(|e: KeyError| e.to_string())
     }
 }
 

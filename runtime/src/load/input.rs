@@ -108,6 +108,7 @@ struct Csv {
 struct Jsonl {
     reader: BufReader<Box<dyn Read>>,
     line: u64,
+    bytes: u64,
     text: Vec<u8>,
 }
 
@@ -213,6 +214,7 @@ impl<'m> Input<'m> {
         let rows = Rows::Jsonl(Jsonl {
             reader,
             line: 0,
+            bytes: 0,
             text: Vec::new(),
         });
         Self {
@@ -221,6 +223,22 @@ impl<'m> Input<'m> {
             file,
             rows,
             failed: false,
+        }
+    }
+
+    /// The text of the row that was given last.
+    pub fn text(&self) -> String {
+        match &self.rows {
+            Rows::Csv(csv) => csv.text(),
+            Rows::Jsonl(jsonl) => String::from_utf8_lossy(jsonl.row()).into_owned(),
+        }
+    }
+
+    /// How many bytes of the file were read.
+    pub fn bytes(&self) -> u64 {
+        match &self.rows {
+            Rows::Csv(csv) => csv.reader.position().byte(),
+            Rows::Jsonl(jsonl) => jsonl.bytes,
         }
     }
 
@@ -302,6 +320,15 @@ impl Csv {
 }
 
 impl Jsonl {
+    /// The line that was read last, without what does not belong to the object.
+    fn row(&self) -> &[u8] {
+        let text = match self.text.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if self.line == 1 => rest,
+            _ => &self.text,
+        };
+        text.trim_ascii()
+    }
+
     fn next(&mut self, file: &str, model: &Model, entity: EntityId) -> Result<Read1, InputError> {
         loop {
             self.text.clear();
@@ -315,7 +342,7 @@ impl Jsonl {
                 .read_until(b'\n', &mut self.text);
             match read {
                 Ok(0) => return Ok(None),
-                Ok(_) => {}
+                Ok(read) => self.bytes += read as u64,
                 Err(source) => {
                     return Err(InputError::Read {
                         file: file.to_owned(),
@@ -330,11 +357,7 @@ impl Jsonl {
                     line,
                 });
             }
-            let text = match self.text.strip_prefix(BYTE_ORDER_MARK) {
-                Some(rest) if line == 1 => rest,
-                _ => &self.text,
-            };
-            let text = text.trim_ascii();
+            let text = self.row();
             if text.is_empty() {
                 continue;
             }

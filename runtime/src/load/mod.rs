@@ -1,10 +1,16 @@
 //! Loading files: reading, rejecting, sorting.
 
 mod bulk;
+mod check;
 mod facts;
 mod input;
+mod late;
+mod long;
+mod numbering;
+mod read;
 mod rejects;
 mod sort;
+mod write;
 
 pub use bulk::{LoadError, LoadOptions, LoadReport, Progress};
 pub use input::{Input, InputError, InputRow};

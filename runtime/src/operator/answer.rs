@@ -172,7 +172,6 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
         // A stored column, which most are, needs nothing but its row.
         if let Node::Row {
             frame,
-            structure,
             layout,
             column,
         } = node
@@ -180,7 +179,7 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
         {
             return layout
                 .value_ref(key, row, *column)
-                .map_err(|source| damaged(*structure, source));
+                .map_err(|source| damaged(layout, source));
         }
         node.eval(&self.env()).map_err(unstop)
     }

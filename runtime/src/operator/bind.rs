@@ -34,7 +34,8 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         let eq = self.terms(&get.eq, scope, subs)?;
         if eq.len() > layout.key.len() {
             let (eq, parts) = (eq.len(), layout.key.len());
-            let message = format!("{eq} values for the {parts} key parts of structure {structure}");
+            let name = &layout.name;
+            let message = format!("{eq} values for the {parts} key parts of {name}");
             return Err(AskError::Plan(message));
         }
         let lower = self.bound(get.lower.as_ref(), scope, subs)?;
@@ -45,17 +46,11 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         {
             let parts = layout.key.get(eq.len()..).unwrap_or_default();
             if parts.len() != values.len() {
-                return Err(foreign(page, values.len(), parts.len()));
+                return Err(self.foreign(page, values.len(), parts.len()));
             }
             for (value, part) in values.iter().zip(parts) {
-                key::encode(
-                    value,
-                    &part.ty,
-                    part.optional,
-                    part.direction,
-                    &mut Vec::new(),
-                )
-                .map_err(|e| cursor_error(page, CursorError::Foreign(e.to_string())))?;
+                key::encode_part(value, part, &mut Vec::new())
+                    .map_err(|e| self.cursor_error(page, CursorError::Foreign(e.to_string())))?;
             }
             // Read backwards, what comes after the cursor has lower keys.
             edge = Some(Edge {
@@ -239,16 +234,32 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         match self.param(page_param(page))? {
             Value::Null => Ok(None),
             Value::Text(token) => {
-                let values = cursor::decode(token).map_err(|e| cursor_error(page, e))?;
+                let values = cursor::decode(token).map_err(|e| self.cursor_error(page, e))?;
                 Ok(Some((values, after)))
             }
             // As `Answer` makes it, before it is a token.
             Value::List(values) => Ok(Some((values.clone(), after))),
             _ => {
                 let why = "a cursor is a text, as an earlier answer gave it".to_owned();
-                Err(cursor_error(page, CursorError::Foreign(why)))
+                Err(self.cursor_error(page, CursorError::Foreign(why)))
             }
         }
+    }
+
+    fn cursor_error(&self, page: &Page, source: CursorError) -> AskError {
+        let id = page_param(page).index();
+        let name = self.ask.declared.get(id);
+        AskError::Cursor {
+            param: name
+                .map_or_else(|| (id + 1).to_string(), |p| format!("${}", p.name))
+                .into(),
+            source: Box::new(source),
+        }
+    }
+
+    pub(super) fn foreign(&self, page: &Page, found: usize, expected: usize) -> AskError {
+        let why = format!("it has {found} values, and the order of this question has {expected}");
+        self.cursor_error(page, CursorError::Foreign(why))
     }
 
     /// A limit: none where it is null. It depends on constants and parameters alone.
@@ -275,12 +286,11 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
 
 fn column_node<'a>(frame: usize, column: usize, scope: &[Kind<'a>]) -> Result<Node<'a>, AskError> {
     let (node, columns) = match scope.get(frame) {
-        Some(&Kind::Row(structure, layout)) => {
+        Some(&Kind::Row(layout)) => {
             let columns = layout.key.len() + layout.columns.len();
             (
                 Node::Row {
                     frame,
-                    structure,
                     layout,
                     column,
                 },
@@ -305,16 +315,4 @@ fn column_node<'a>(frame: usize, column: usize, scope: &[Kind<'a>]) -> Result<No
 pub(super) fn page_param(page: &Page) -> ParamId {
     let (Page::After(param) | Page::Before(param)) = page;
     *param
-}
-
-fn cursor_error(page: &Page, source: CursorError) -> AskError {
-    AskError::Cursor {
-        param: page_param(page).index(),
-        source: Box::new(source),
-    }
-}
-
-pub(super) fn foreign(page: &Page, found: usize, expected: usize) -> AskError {
-    let why = format!("it has {found} values, and the order of this question has {expected}");
-    cursor_error(page, CursorError::Foreign(why))
 }

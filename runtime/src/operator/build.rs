@@ -3,7 +3,7 @@
 //! Steps are numbered as [`super::profile::steps`] lists them.
 
 use super::aggregate::{self, Aggregate};
-use super::bind::{foreign, page_param};
+use super::bind::page_param;
 use super::direct::Direct;
 use super::distinct::Distinct;
 use super::elements::{self, Elements};
@@ -113,7 +113,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 let above = if *outer { demand } else { whole };
                 let feed = self.feed(input, scope, above)?;
                 let range = self.range(get, scope, &mut subs, demand)?;
-                scope.push(Kind::Row(range.structure, range.layout));
+                scope.push(Kind::Row(range.layout));
                 Box::new(Get::new(step, feed, range, *outer, subs))
             }
             Op::Merge {
@@ -126,7 +126,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 let feed = self.feed(input, scope, whole)?;
                 let list = self.terms(list, scope, &mut subs)?;
                 let range = self.range(get, scope, &mut subs, demand)?;
-                scope.push(Kind::Row(range.structure, range.layout));
+                scope.push(Kind::Row(range.layout));
                 let mut order = self.order(order, scope, &mut subs)?;
                 if demand.flip {
                     order.0.iter_mut().for_each(|(_, d)| *d = opposite(*d));
@@ -186,7 +186,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 let feed = self.feed(input, scope, Demand::default())?;
                 let order = self.order(by, scope, &mut subs)?;
                 if cursor.len() != by.len() {
-                    return Err(foreign(page, cursor.len(), by.len()));
+                    return Err(self.foreign(page, cursor.len(), by.len()));
                 }
                 let edge = cursor
                     .into_iter()
@@ -282,7 +282,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         let mut subs = Subs::new();
         let range = self.range(get, scope, &mut subs, demand)?;
         let stride = scope.len();
-        scope.push(Kind::Row(range.structure, range.layout));
+        scope.push(Kind::Row(range.layout));
         if subs.is_empty() {
             return Ok(Box::new(Direct::new(step, range)));
         }

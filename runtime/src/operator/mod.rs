@@ -39,7 +39,7 @@ use crate::key::KeyError;
 use crate::layout::Layout;
 use crate::row::RowError;
 use crate::store::{Batch, Fill, Reader, StoreError};
-use querent_compiler::design::StructureId;
+use querent_compiler::model::Param;
 use querent_compiler::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -188,26 +188,24 @@ pub enum AskError {
     /// A cursor parameter.
     #[error("parameter {param}: {source}")]
     Cursor {
-        /// Position of the parameter.
-        param: usize,
+        /// The parameter's name, or its position where no names are known.
+        param: Box<str>,
         /// Reason.
         source: Box<CursorError>,
     },
     /// A value cannot be looked up in a structure's key.
-    #[error("structure {structure}, key part {part}: {source}")]
+    #[error("{part}: {source}")]
     Key {
-        /// Position of the structure in the design.
-        structure: StructureId,
-        /// Position of the key part.
-        part: usize,
+        /// Structure and key part.
+        part: Box<str>,
         /// Reason.
         source: Box<KeyError>,
     },
     /// A stored row cannot be read.
-    #[error("a damaged row in structure {structure}: {source}; run verify, then repair")]
+    #[error("a damaged row in {structure}: {source}; run verify, then repair")]
     Damaged {
-        /// Position of the structure in the design.
-        structure: StructureId,
+        /// Structure.
+        structure: Box<str>,
         /// Reason.
         source: Box<RowError>,
     },
@@ -231,4 +229,6 @@ pub struct Ask<'a> {
     pub layouts: &'a [Layout],
     /// The question's parameters. A cursor is a text made by an earlier answer, or null.
     pub params: &'a [Value],
+    /// How the parameters are declared, for messages.
+    pub declared: &'a [Param],
 }

@@ -4,7 +4,7 @@ use super::AskError;
 use super::term::{Env, Node, Stop};
 use crate::key::{self, KeyError};
 use crate::layout::{KeyPart, Layout};
-use crate::store::{Buf, Keys, Read};
+use crate::store::{Buf, Keys, MAX_KEY, Read};
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{Direction, Type};
 use querent_compiler::value::Value;
@@ -65,12 +65,15 @@ impl Range<'_> {
             if value.is_null() {
                 return Ok(None);
             }
-            match key::encode(&value, &part.ty, part.optional, part.direction, &mut prefix) {
+            match key::encode_part(&value, part, &mut prefix) {
                 Ok(()) => {}
                 // Equal to no value that the part can have.
                 Err(KeyError::IntRange(_)) => return Ok(None),
                 Err(source) => return Err(self.key_error(i, source).into()),
             }
+        }
+        if prefix.len() > MAX_KEY {
+            return Ok(None);
         }
         if self.is_point() {
             if self.layout.key.is_empty() {
@@ -90,8 +93,7 @@ impl Range<'_> {
             for (i, value) in edge.values.iter().enumerate() {
                 let i = i + self.eq.len();
                 let part = self.part(i)?;
-                key::encode(value, &part.ty, part.optional, part.direction, &mut at)
-                    .map_err(|e| self.key_error(i, e))?;
+                key::encode_part(value, part, &mut at).map_err(|e| self.key_error(i, e))?;
             }
             if edge.above {
                 let Some(above) = key::successor(&at) else {
@@ -102,6 +104,9 @@ impl Range<'_> {
                 upper = Some(at);
             }
         }
+        let Some((lower, upper)) = within_reach(lower, upper) else {
+            return Ok(None);
+        };
         let empty = upper.as_ref().is_some_and(|upper| lower >= *upper);
         Ok((!empty).then_some(Keys::Range { lower, upper }))
     }
@@ -186,7 +191,7 @@ impl Range<'_> {
             _ => (Cow::Borrowed(value), inclusive),
         };
         let mut bytes = prefix.to_vec();
-        match key::encode(&value, &part.ty, part.optional, part.direction, &mut bytes) {
+        match key::encode_part(&value, part, &mut bytes) {
             Ok(()) => Ok(End::At(bytes, inclusive)),
             Err(KeyError::IntRange(n)) if n < 0 => Ok(End::Below),
             Err(KeyError::IntRange(_)) => Ok(End::Above),
@@ -197,20 +202,35 @@ impl Range<'_> {
     fn part(&self, i: usize) -> Result<&KeyPart, AskError> {
         self.layout.key.get(i).ok_or_else(|| {
             let parts = self.layout.key.len();
-            let structure = self.structure;
-            AskError::Plan(format!(
-                "key part {i} of structure {structure}, which has {parts}"
-            ))
+            let structure = &self.layout.name;
+            AskError::Plan(format!("key part {i} of {structure}, which has {parts}"))
         })
     }
 
     fn key_error(&self, part: usize, source: KeyError) -> AskError {
         AskError::Key {
-            structure: self.structure,
-            part,
+            part: format!("{}, key part {}", self.layout.name, part + 1).into(),
             source: Box::new(source),
         }
     }
+}
+
+/// The same range with bounds that a key can have; none where nothing is above the lower one.
+///
+/// No stored key is longer than the limit, so none begins with the first `MAX_KEY` bytes of a longer
+/// bound but those bytes themselves, which are below it.
+fn within_reach(lower: Vec<u8>, upper: Option<Vec<u8>>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let above = |bytes: &[u8]| key::successor(bytes.get(..MAX_KEY).unwrap_or(bytes));
+    let lower = if lower.len() > MAX_KEY {
+        above(&lower)?
+    } else {
+        lower
+    };
+    let upper = match upper {
+        Some(upper) if upper.len() > MAX_KEY => above(&upper),
+        upper => upper,
+    };
+    Some((lower, upper))
 }
 
 /// The least timeuuid of a millisecond.

@@ -7,7 +7,6 @@ use super::{AskError, Frame};
 use crate::layout::{Layout, ValueRef};
 use crate::row::RowError;
 use crate::store::Buf;
-use querent_compiler::design::StructureId;
 use querent_compiler::model::{Binary, Compare, Function};
 use querent_compiler::value::{Value, ops};
 use std::borrow::Cow;
@@ -17,7 +16,7 @@ use std::mem::discriminant;
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'a> {
     /// A row of a structure.
-    Row(StructureId, &'a Layout),
+    Row(&'a Layout),
     /// A computed record of so many values.
     Computed(usize),
 }
@@ -29,7 +28,6 @@ pub(super) enum Node<'a> {
     Item,
     Row {
         frame: usize,
-        structure: StructureId,
         layout: &'a Layout,
         column: usize,
     },
@@ -90,13 +88,12 @@ impl Node<'_> {
         match self {
             Node::Row {
                 frame,
-                structure,
                 layout,
                 column,
             } => match env.tuple.get(*frame) {
                 Some(Frame::Row(key, row)) => layout
                     .value_ref(key, row, *column)
-                    .map_err(|source| damaged(*structure, source).into()),
+                    .map_err(|source| damaged(layout, source).into()),
                 Some(Frame::Absent) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
             },
@@ -284,9 +281,11 @@ fn compare(a: &ValueRef<'_>, op: Compare, b: &ValueRef<'_>) -> bool {
 }
 
 #[cold]
-pub(super) fn damaged(structure: StructureId, source: RowError) -> AskError {
-    let source = Box::new(source);
-    AskError::Damaged { structure, source }
+pub(super) fn damaged(layout: &Layout, source: RowError) -> AskError {
+    AskError::Damaged {
+        structure: layout.name.clone(),
+        source: Box::new(source),
+    }
 }
 
 #[cold]

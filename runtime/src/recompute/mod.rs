@@ -6,11 +6,12 @@ pub(crate) use referrers::{ReferrerIndex, ReferrerSorter};
 
 use crate::Error;
 use crate::facts::FactError;
+use crate::key::KeyError;
 use crate::layout::Layout;
 use crate::load::{Sorted, Sorter};
 use crate::row::{decode_values, encode_values};
 use crate::schema::Schema;
-use crate::store::{MAX_KEY, StoreError};
+use crate::store::StoreError;
 use querent_compiler::design::StructureId;
 use querent_compiler::model::Model;
 use querent_compiler::value::Value;
@@ -23,7 +24,6 @@ use std::path::Path;
 /// Collects what anchors contribute to a structure.
 pub(crate) struct Collector<'s> {
     model: &'s Model,
-    id: StructureId,
     structure: &'s Structure,
     layout: &'s Layout,
     sorter: Sorter,
@@ -51,7 +51,6 @@ impl<'s> Collector<'s> {
         let sorter = Sorter::new(folder, memory);
         Ok(Collector {
             model: &schema.model,
-            id,
             structure,
             layout,
             sorter,
@@ -67,27 +66,24 @@ impl<'s> Collector<'s> {
     ) -> Result<(), Error> {
         let found = contribution(self.model, self.structure, facts, anchor)?;
         for (key, columns) in found.bindings {
-            let key = self
+            let encoded = self
                 .layout
                 .encode_key(&key)
                 .map_err(|source| FactError::Key {
                     structure: self.structure.name.clone(),
                     source,
                 })?;
-            if key.len() > MAX_KEY {
-                return Err(StoreError::KeyLength {
-                    structure: self.id,
-                    length: key.len(),
-                    max: MAX_KEY,
-                }
-                .into());
-            }
             match self.structure.kind {
-                Kind::Lists => self.sorter.push(&key, &self.layout.encode_row(&columns))?,
+                Kind::Lists => {
+                    let row = self.layout.encode_row(&key, &columns);
+                    self.sorter.push(&encoded, &row)?;
+                }
                 Kind::Groups => {
+                    let mut binding = columns;
+                    binding.extend(self.layout.kept(&key));
                     self.bytes.clear();
-                    encode_values(&columns, &mut self.bytes);
-                    self.sorter.push(&key, &self.bytes)?;
+                    encode_values(&binding, &mut self.bytes);
+                    self.sorter.push(&encoded, &self.bytes)?;
                 }
             }
         }
@@ -104,6 +100,25 @@ impl<'s> Collector<'s> {
             ahead: None,
         })
     }
+}
+
+/// Why a key that an anchor contributes to a structure is too long, if one is.
+pub(crate) fn too_long<F: Facts<Error = FactError>>(
+    schema: &Schema,
+    id: StructureId,
+    facts: &F,
+    anchor: &[Value],
+) -> Result<Option<String>, Error> {
+    let mut structures = schema.design.structures.iter().zip(&schema.layouts);
+    let Some((structure, layout)) = structures.nth(usize::from(id)) else {
+        return Ok(None);
+    };
+    for (key, _) in contribution(&schema.model, structure, facts, anchor)?.bindings {
+        if let Err(error @ KeyError::TooLong { .. }) = layout.encode_key(&key) {
+            return Ok(Some(format!("{}: {error}", structure.name)));
+        }
+    }
+    Ok(None)
 }
 
 /// A key and its row.
@@ -134,11 +149,15 @@ impl Expected<'_> {
             }
             Kind::Groups => {
                 let mut group = Group::new(self.structure);
-                group.add(&self.binding(&first)?);
+                let first = self.binding(&first)?;
+                group.add(&first);
+                // What the row keeps of its key stands behind the columns.
+                let kept = first.get(self.structure.columns.len()..);
                 while let Some(next) = self.pull_same(&key)? {
                     group.add(&self.binding(&next)?);
                 }
-                self.layout.encode_row(&group.row())
+                self.layout
+                    .encode_kept(&group.row(), kept.unwrap_or_default())
             }
         };
         Ok(Some((key, row)))

@@ -156,9 +156,9 @@ impl<'s> Namer<'s> {
             .collect()
     }
 
-    /// A finding about a row.
-    pub(super) fn finding(&self, kind: FindingKind, key: &[u8]) -> Finding {
-        let parts = self.layout.decode_key(key);
+    /// A finding about a row: what is stored, or what should be.
+    pub(super) fn finding(&self, kind: FindingKind, key: &[u8], row: &[u8]) -> Finding {
+        let parts = self.layout.decode_key(key, row);
         let instance = parts.as_ref().ok().and_then(|parts| self.anchor(parts));
         Finding {
             kind,

@@ -65,7 +65,7 @@ pub(super) fn examine<R: Reader>(
                         Some(key) => drop(damage.instances.insert((root, key))),
                         None => drop(damage.nameless.insert(root)),
                     }
-                    let mut finding = namer.finding(FindingKind::Damaged, &key);
+                    let mut finding = namer.finding(FindingKind::Damaged, &key, &row);
                     finding.note = Some(format!("{why}; it begins with the bytes {}", hex(&row)));
                     finding.advice = Some(RESTORE.into());
                     tell(finding)?;
@@ -86,7 +86,7 @@ pub(super) fn examine<R: Reader>(
             };
             let home = &namer;
             let say = |kind, note: String, advice: &str| {
-                let mut finding = home.finding(kind, &key);
+                let mut finding = home.finding(kind, &key, &row);
                 finding.note = Some(note);
                 finding.advice = Some(advice.into());
                 finding
@@ -119,7 +119,9 @@ fn anchor_of(
     let Some((layout, structure)) = found else {
         return Err((None, "no such structure".into()));
     };
-    let parts = layout.decode_key(key).map_err(|e| (None, e.to_string()))?;
+    let parts = layout
+        .decode_key(key, row)
+        .map_err(|e| (None, e.to_string()))?;
     let instance = namer
         .anchor(&parts)
         .ok_or_else(|| (None, "its key does not name an instance".into()))?;
@@ -237,7 +239,7 @@ fn problems<R: Reader>(
         let name = || slot_name(model, root, slot);
         let has = is_a(model, concrete, declared);
         if value.is_null() {
-            if has && !optional && !of_absent_reference(model, root, row, slot) {
+            if has && !optional {
                 let note = format!("{}: found null, expected a value", name());
                 found.push((
                     FindingKind::Invalid,
@@ -340,20 +342,6 @@ pub(crate) fn references(ty: &Type, value: &Value, out: &mut Vec<(EntityId, Key)
         }
         _ => {}
     }
-}
-
-/// An attribute of a reference exists with the reference.
-fn of_absent_reference(model: &Model, root: EntityId, row: &[Value], slot: usize) -> bool {
-    let name = slot_name(model, root, slot);
-    let Some((reference, _)) = name.split_once('@') else {
-        return false;
-    };
-    let fields = model.root(root).fields.iter();
-    let at = fields
-        .clone()
-        .position(|f| matches!(f, Field::Reference(r) if model.reference(*r).name == reference));
-    at.and_then(|slot| row.get(slot))
-        .is_some_and(Value::is_null)
 }
 
 pub(crate) fn slot_name(model: &Model, root: EntityId, slot: usize) -> String {

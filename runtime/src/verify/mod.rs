@@ -19,7 +19,7 @@ pub use finding::{Difference, Finding, FindingKind};
 pub(crate) use homes::{concrete, is_a, references, slot_name, unique_key, unique_values};
 pub use repair::Repaired;
 pub(crate) use rows::StoredRows;
-pub(crate) use sequences::{Numbers, last as last_number, layout as sequence_layout};
+pub(crate) use sequences::{Counter, Numbers, layout as sequence_layout};
 
 use crate::facts::FactError;
 use crate::recompute::ReferrerSorter;

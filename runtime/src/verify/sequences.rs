@@ -6,6 +6,7 @@ use crate::change::sequence_counter;
 use crate::facts::FactError;
 use crate::layout::Layout;
 use crate::load::{Sorted, Sorter};
+use crate::row::{decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::Reader;
 use querent_compiler::model::EntityId;
@@ -42,15 +43,32 @@ impl Numbers {
                     structure: "_sequences".into(),
                     source,
                 })?;
-                self.sorter.push(&key, &given.to_be_bytes())?;
+                self.push(&key, *given, &layout.kept(&counter))?;
             }
         }
         Ok(())
     }
 
     /// Adds a counter as it stands.
-    pub(crate) fn add_counter(&mut self, key: &[u8], last: i64) -> Result<(), Error> {
-        Ok(self.sorter.push(key, &last.to_be_bytes())?)
+    pub(crate) fn add_counter(
+        &mut self,
+        schema: &Schema,
+        key: &[u8],
+        row: &[u8],
+    ) -> Result<(), Error> {
+        let Some(layout) = layout(schema) else {
+            return Ok(());
+        };
+        match (last(layout, row), layout.decode_key(key, row)) {
+            (Some(last), Ok(counter)) => self.push(key, last, &layout.kept(&counter)),
+            _ => Ok(()),
+        }
+    }
+
+    fn push(&mut self, key: &[u8], number: i64, kept: &[Value]) -> Result<(), Error> {
+        let mut entry = number.to_be_bytes().to_vec();
+        encode_values(kept, &mut entry);
+        Ok(self.sorter.push(key, &entry)?)
     }
 
     /// The largest number of each counter, by the counter's key.
@@ -74,7 +92,7 @@ impl Numbers {
         let mut largest = self.finish()?;
         let mut rows = StoredRows::new(reader, schema.sequences())?;
         let mut stored = rows.next()?;
-        while let Some((key, given)) = largest.next()? {
+        while let Some(Counter { key, given, kept }) = largest.next()? {
             while let Some((at, row)) = stored.take_if(|(at, _)| **at < *key) {
                 unread(schema, layout, &at, &row, each)?;
                 stored = rows.next()?;
@@ -85,7 +103,8 @@ impl Numbers {
             };
             let found = row.as_deref().map_or(Some(0), |row| last(layout, row));
             if found.is_none_or(|found| found < given) {
-                let mut finding = named(layout, &key);
+                let mended = layout.encode_kept(&[Value::Int(given)], &kept);
+                let mut finding = named(layout, &key, &mended);
                 let found = found.map_or("bytes that are no row".into(), |n| n.to_string());
                 finding.note = Some(format!(
                     "found {found}, expected at least {given}, which was given"
@@ -94,7 +113,7 @@ impl Numbers {
                     structure: schema.sequences(),
                     key: key.clone(),
                     found: row,
-                    row: Some(layout.encode_row(&[Value::Int(given)])),
+                    row: Some(mended),
                 };
                 each(Found {
                     finding,
@@ -124,7 +143,7 @@ fn unread(
     if last(layout, row).is_some() {
         return Ok(());
     }
-    let mut finding = named(layout, key);
+    let mut finding = named(layout, key, row);
     finding.kind = FindingKind::Damaged;
     finding.note = Some("the row cannot be read, and no fact has a number of this sequence".into());
     let mend = Mend {
@@ -144,15 +163,15 @@ pub(crate) fn layout(schema: &Schema) -> Option<&Layout> {
 }
 
 /// The last number in a counter's row.
-pub(crate) fn last(layout: &Layout, row: &[u8]) -> Option<i64> {
+fn last(layout: &Layout, row: &[u8]) -> Option<i64> {
     match layout.decode_row(row).ok()?.first() {
         Some(Value::Int(n)) => Some(*n),
         _ => None,
     }
 }
 
-fn named(layout: &Layout, key: &[u8]) -> Finding {
-    let parts = layout.decode_key(key).unwrap_or_default();
+fn named(layout: &Layout, key: &[u8], row: &[u8]) -> Finding {
+    let parts = layout.decode_key(key, row).unwrap_or_default();
     let mut parts = parts.iter().filter_map(|v| match v {
         Value::Text(t) if !t.is_empty() => Some(t.as_str()),
         _ => None,
@@ -172,38 +191,70 @@ fn named(layout: &Layout, key: &[u8]) -> Finding {
     }
 }
 
+/// A counter and the largest number that it gave.
+pub(crate) struct Counter {
+    key: Vec<u8>,
+    given: i64,
+    /// What its row keeps of its key.
+    kept: Vec<Value>,
+}
+
+impl Counter {
+    /// Its key.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The largest number that it gave.
+    pub(crate) fn given(&self) -> i64 {
+        self.given
+    }
+
+    /// Its key and row.
+    pub(crate) fn pair(self, layout: &Layout) -> (Vec<u8>, Vec<u8>) {
+        let row = layout.encode_kept(&[Value::Int(self.given)], &self.kept);
+        (self.key, row)
+    }
+}
+
 /// The largest number of each counter.
 pub(crate) struct Largest {
     sorted: Sorted,
-    ahead: Option<(Vec<u8>, i64)>,
+    ahead: Option<Counter>,
 }
 
 impl Largest {
     /// The next counter.
-    pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, i64)>, Error> {
-        let Some((key, mut largest)) = self.pull()? else {
+    pub(crate) fn next(&mut self) -> Result<Option<Counter>, Error> {
+        let Some(mut counter) = self.pull()? else {
             return Ok(None);
         };
-        while let Some((next, given)) = self.pull()? {
-            if next != key {
-                self.ahead = Some((next, given));
+        while let Some(next) = self.pull()? {
+            if next.key != counter.key {
+                self.ahead = Some(next);
                 break;
             }
-            largest = largest.max(given);
+            counter.given = counter.given.max(next.given);
         }
-        Ok(Some((key, largest)))
+        Ok(Some(counter))
     }
 
-    fn pull(&mut self) -> Result<Option<(Vec<u8>, i64)>, Error> {
-        if let Some(pair) = self.ahead.take() {
-            return Ok(Some(pair));
+    fn pull(&mut self) -> Result<Option<Counter>, Error> {
+        if let Some(counter) = self.ahead.take() {
+            return Ok(Some(counter));
         }
-        let next = self.sorted.next()?;
-        Ok(next.map(|(key, given)| {
-            (
-                key.to_vec(),
-                given.first_chunk().map_or(0, |b| i64::from_be_bytes(*b)),
-            )
+        let Some((key, entry)) = self.sorted.next()? else {
+            return Ok(None);
+        };
+        let (given, kept) = entry.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let kept = decode_values(kept).map_err(|source| FactError::Row {
+            structure: "_sequences".into(),
+            source,
+        })?;
+        Ok(Some(Counter {
+            key: key.to_vec(),
+            given: i64::from_be_bytes(*given),
+            kept,
         }))
     }
 }

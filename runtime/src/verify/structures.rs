@@ -128,7 +128,7 @@ impl<R: Reader> Audit<'_, R> {
                         row: Some(row.clone()),
                     };
                     each(Found {
-                        finding: compared.namer.finding(FindingKind::Missing, key),
+                        finding: compared.namer.finding(FindingKind::Missing, key, row),
                         mend: Some(mend),
                     })?;
                 }
@@ -179,13 +179,13 @@ impl<R: Reader> Audit<'_, R> {
         let mut known = facts();
         let mut rows = StoredRows::new(self.reader, home)?;
         let mut count = 0_usize;
-        while let Some((key, _)) = rows.next()? {
+        while let Some((key, row)) = rows.next()? {
             count += 1;
             if count.is_multiple_of(ANCHORS_PER_MEMORY) {
                 known = facts();
             }
             let Some(anchor) = layout
-                .decode_key(&key)
+                .decode_key(&key, &row)
                 .ok()
                 .and_then(|parts| namer.anchor(&parts))
             else {
@@ -213,8 +213,11 @@ impl<R: Reader> Audit<'_, R> {
 
 impl Compared<'_> {
     fn differs(&self, key: &[u8], row: &[u8], found: &[u8], each: Each<'_>) -> Result<(), Error> {
-        let mut finding = self.namer.finding(FindingKind::Stale, key);
-        match (self.layout.decode_row(found), self.layout.decode_row(row)) {
+        let mut finding = self.namer.finding(FindingKind::Stale, key, row);
+        // What the row keeps of its key is part of it.
+        let stored = self.layout.decode_key(key, found);
+        let stored = stored.and_then(|_| self.layout.decode_row(found));
+        match (stored, self.layout.decode_row(row)) {
             (Ok(found), Ok(expected)) => {
                 finding.columns = self.namer.differences(&found, &expected);
                 if finding.columns.is_empty() {
@@ -242,7 +245,7 @@ impl Compared<'_> {
     }
 
     fn unexpected(&self, key: &[u8], found: &[u8], each: Each<'_>) -> Result<(), Error> {
-        let parts = self.layout.decode_key(key);
+        let parts = self.layout.decode_key(key, found);
         let readable = parts.is_ok() && self.layout.decode_row(found).is_ok();
         let anchor = parts.ok().and_then(|parts| self.namer.anchor(&parts));
         let blocked = anchor.is_some_and(|anchor| self.blocked.contains(&anchor));
@@ -254,7 +257,7 @@ impl Compared<'_> {
         } else {
             FindingKind::Damaged
         };
-        let mut finding = self.namer.finding(kind, key);
+        let mut finding = self.namer.finding(kind, key, found);
         if !readable {
             finding.note = Some(format!("its bytes are no row: {}", hex(found)));
         }

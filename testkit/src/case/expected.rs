@@ -123,7 +123,7 @@ fn contents(schema: &Schema, course: &Course<'_>) -> String {
         let types = stored_types(model, structure);
         let _ = writeln!(out, "{}", structure.name);
         for (key, row) in rows(model, structure, &facts) {
-            let key = key.iter().zip(types.key.iter().map(|(ty, ..)| ty));
+            let key = key.iter().zip(types.key.iter().map(|part| &part.ty));
             let row = row.iter().zip(types.columns.iter().map(|(ty, _)| ty));
             let _ = writeln!(out, "  {} -> {}", shown(model, key), shown(model, row));
         }

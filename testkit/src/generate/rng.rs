@@ -2,12 +2,21 @@
 
 /// Random numbers from a seed.
 #[derive(Clone, Debug)]
-pub struct Rng(u64);
+pub struct Rng(u64, usize);
 
 impl Rng {
     /// From a seed.
     pub fn new(seed: u64) -> Rng {
-        Rng(seed)
+        Rng(seed, 0)
+    }
+    /// From here on, some texts and blobs are so many bytes longer: which ones depends on them
+    /// alone, so that values still meet.
+    pub fn lengthen_by(&mut self, bytes: usize) {
+        self.1 = bytes;
+    }
+    /// By how many bytes some texts and blobs are longer.
+    pub fn longer(&self) -> usize {
+        self.1
     }
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {

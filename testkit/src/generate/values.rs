@@ -35,10 +35,11 @@ pub(super) fn value(
         Type::Float => Value::Float(float(rng)),
         Type::Decimal => decimal(rng),
         Type::Text(_) | Type::Cursor => Value::Text(text(rng)),
-        Type::Blob(_) => Value::Blob(
-            rng.one_of([&b""[..], &[0], &[0, 255], &[255], b"ab", &[1, 0, 0]])
-                .to_vec(),
-        ),
+        Type::Blob(_) => {
+            let bytes = rng.one_of([&b""[..], &[0], &[0, 255], &[255], b"ab", &[1, 0, 0]]);
+            let long = if bytes.len() > 1 { rng.longer() } else { 0 };
+            Value::Blob([&vec![7; long], bytes].concat())
+        }
         Type::Date => Value::Date(match rng.below(12) {
             0 => -100_000_000,
             1 => 100_000_000,
@@ -139,8 +140,9 @@ fn decimal(rng: &mut Rng) -> Value {
         .map_or(Value::Null, |d| Value::Decimal(d.normalize()))
 }
 
+/// Long texts differ behind a long common beginning only.
 fn text(rng: &mut Rng) -> String {
-    rng.one_of([
+    let text = rng.one_of([
         "a",
         "b",
         "c",
@@ -156,8 +158,9 @@ fn text(rng: &mut Rng) -> String {
         "日本",
         "'",
         "%",
-    ])
-    .to_owned()
+    ]);
+    let long = if text.len() > 1 { rng.longer() } else { 0 };
+    format!("{}{text}", "x".repeat(long))
 }
 
 /// Around the ends of hours, days, months and years.

@@ -7,18 +7,18 @@ use crate::facts::Facts;
 use crate::generate::{self, Rng};
 use crate::{apply, script};
 use querent::compiler::model::Model;
+use querent::compiler::view::key_size;
+use querent::schema::Schema;
 
 /// The script of a seed. The error is a model that does not resolve: a fault of the generator.
 pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
     let mut rng = Rng::new(seed);
-    let text = generate::model(&mut rng, effort.size);
+    let mut text = generate::model(&mut rng, effort.size);
+    if effort.long {
+        text = text.replace("(8, max 60)", "(8)");
+    }
     let (model, diagnostics) = querent::compiler::parse("random.querent", &text);
     let model = model.ok_or_else(|| format!("{text}\ndoes not resolve: {diagnostics:?}"))?;
-    let (mut facts, mut sequences) = generate::facts(&mut rng, &model, effort.rows);
-    let named = facts.rows.iter().flat_map(|(&entity, rows)| {
-        let name = &model.entity(entity).name;
-        rows.values().map(move |row| (name.clone(), row.clone()))
-    });
     let mut script = Script {
         model: text,
         choice: Choice {
@@ -31,9 +31,18 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             mix: (model.mixes.len() > 1).then(|| model.mixes[seed as usize % 2].clone()),
             nodes: Some(20),
         },
-        facts: named.collect(),
+        facts: vec![],
         steps: vec![],
     };
+    if effort.long {
+        rng.lengthen_by(longest(&script.ready()?.schema));
+    }
+    let (mut facts, mut sequences) = generate::facts(&mut rng, &model, effort.rows);
+    let named = facts.rows.iter().flat_map(|(&entity, rows)| {
+        let name = &model.entity(entity).name;
+        rows.values().map(move |row| (name.clone(), row.clone()))
+    });
+    script.facts = named.collect();
     questions(&mut script, &mut rng, &model, &facts, effort.asks);
     for _ in 0..effort.changes {
         let Some(change) = rng.pick(&model.changes) else {
@@ -46,6 +55,18 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
         questions(&mut script, &mut rng, &model, &facts, effort.asks);
     }
     Ok(script)
+}
+
+/// How long texts may be so that every key is accepted: several KB where nothing keeps them in
+/// order, else as long as is surely cut where it is hashed.
+fn longest(schema: &Schema) -> usize {
+    let ordered = schema.layouts.iter().flat_map(|layout| &layout.key);
+    let mut sizes = ordered.map(|part| key_size::largest(&schema.model, part));
+    if sizes.all(|size| size.is_some()) {
+        4000
+    } else {
+        key_size::HASHED + 20
+    }
 }
 
 /// Every question, so many times.

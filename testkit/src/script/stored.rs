@@ -34,7 +34,7 @@ pub(crate) fn check<S: Store>(
         let expected = rows(&schema.model, structure, &facts);
         let mut found = BTreeMap::new();
         for (key, row) in stored(database, id as StructureId, wait)? {
-            let key = layout.decode_key(&key).map_err(|e| e.to_string())?;
+            let key = layout.decode_key(&key, &row).map_err(|e| e.to_string())?;
             let row = layout.decode_row(&row).map_err(|e| e.to_string())?;
             found.insert(key, row);
         }

@@ -83,7 +83,7 @@ impl Teller<'_> {
         };
         let printer = Printer::of_structure(self.model, s);
         let stored = stored_types(self.model, s);
-        let key = stored.key.into_iter().map(|(ty, ..)| ty);
+        let key = stored.key.into_iter().map(|part| part.ty);
         let types = key.chain(stored.columns.into_iter().map(|(ty, ..)| ty));
         let columns = s.values().zip(types);
         columns

@@ -77,6 +77,7 @@ fn ask<'a>(world: &'a World, params: &'a [Value]) -> Ask<'a> {
     Ask {
         layouts: &world.layouts,
         params,
+        declared: &[],
     }
 }
 

@@ -35,6 +35,7 @@ impl World {
             ty,
             optional,
             direction,
+            hashed: false,
         };
         let col = |ty, optional| Column { ty, optional };
         let list = Type::List(Box::new(Type::BigInt), SIZE);
@@ -106,6 +107,7 @@ impl World {
             ty: Type::TimeUuid,
             optional: false,
             direction: Direction::Desc,
+            hashed: false,
         };
         let id = |(i, at): (usize, &i64)| {
             let ticks = at * 10_000 + 9_999 + 0x01b2_1dd2_1381_4000;
@@ -124,10 +126,10 @@ impl World {
         for (layout, rows) in layouts.iter().zip(&mut rows) {
             let mut table = Table::new();
             rows.retain(|row| {
-                let (key, columns) = row.split_at(layout.key.len());
-                let key = layout.encode_key(key).unwrap();
+                let (values, columns) = row.split_at(layout.key.len());
+                let key = layout.encode_key(values).unwrap();
                 !table.contains_key(&key) && {
-                    table.insert(key, layout.encode_row(columns));
+                    table.insert(key, layout.encode_row(values, columns));
                     true
                 }
             });
