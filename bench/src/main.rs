@@ -1,6 +1,8 @@
 //! Measurements of Querent, each a subcommand; without one, all of them at a quick size.
 
 mod boundary;
+mod design;
+mod load;
 mod measure;
 mod reddit;
 
@@ -13,6 +15,8 @@ const USAGE: &str = "\
 usage: cargo xtask bench [WHAT]
 
   reddit [--posts N] [--comments N]   every question against hand-written code and SQLite
+  load [--rows N]                     a load in a process of its own: rate and memory
+  design                              the time of a design
   boundary                            the boundary to the store against hand-written code";
 
 fn main() -> ExitCode {
@@ -22,8 +26,11 @@ fn main() -> ExitCode {
         None => ("", &[][..]),
     };
     let done = match what {
-        "" => reddit::run(rest),
+        "" => reddit::run(rest).and_then(|()| design::run()),
         "reddit" => reddit::run(rest),
+        "load" => load::run(rest),
+        "load-child" => load::child(rest),
+        "design" => design::run(),
         "boundary" => boundary::run(),
         _ => Err(format!("found `{what}`, expected one of these:\n\n{USAGE}").into()),
     };

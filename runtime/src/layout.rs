@@ -123,15 +123,19 @@ impl CommonSlot {
 
     #[inline]
     fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
-        if *row.first()? != NARROW || self.is_null(row) {
+        if *row.first()? != NARROW
+            || self.null_mask != 0 && row.get(self.null_byte)? & self.null_mask != 0
+        {
             return None;
         }
-        let end = usize::from(u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?));
-        let start = if self.first {
-            0
+        // The end before a text is its start; both are read at once.
+        let (start, end) = if self.first {
+            (0, u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?))
         } else {
-            usize::from(u16::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?))
+            let ends = u32::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
+            (ends as u16, (ends >> 16) as u16)
         };
+        let (start, end) = (usize::from(start), usize::from(end));
         std::str::from_utf8(row.get(self.base + start..self.base + end)?).ok()
     }
 
@@ -276,6 +280,18 @@ impl Layout {
         match self.value_of_any(key, row, column) {
             Ok(value) => Ok(value),
             Err(error) => Err(*error),
+        }
+    }
+
+    /// A text column of a row of the common form; none where it is null, of another type, of
+    /// another form or damaged, which [`Layout::value_ref`] tells apart.
+    #[inline]
+    pub(crate) fn common_text<'a>(&self, row: &'a [u8], column: usize) -> Option<&'a str> {
+        let common = self.common.get(column)?;
+        if common.kind == Common::Text {
+            common.text(row)
+        } else {
+            None
         }
     }
 

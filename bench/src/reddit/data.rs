@@ -70,10 +70,6 @@ pub fn post_id(post: u64) -> [u8; 16] {
     timeuuid(posted_at(post), post)
 }
 
-fn comment_at(comment: u64) -> i64 {
-    START + comment as i64 * 150
-}
-
 /// Text of about `average` letters, half of it to one and a half.
 fn text(average: u64, of: u64, seed: u64) -> String {
     let length = average / 2 + mix(of, seed) % (average + 1);
@@ -89,6 +85,51 @@ fn text(average: u64, of: u64, seed: u64) -> String {
     }
     text.truncate(length as usize);
     text
+}
+
+pub struct Post {
+    pub id: [u8; 16],
+    pub title: String,
+    pub url: String,
+    pub posted_at: i64,
+    pub author: u64,
+    pub category: String,
+}
+
+pub struct Comment {
+    pub id: [u8; 16],
+    pub body: String,
+    pub at: i64,
+    pub post: u64,
+    pub author: u64,
+}
+
+impl Size {
+    pub fn user_name(self, user: u64) -> String {
+        format!("{user:x} {}", text(14, user, 1))
+    }
+
+    pub fn post(self, post: u64) -> Post {
+        Post {
+            id: post_id(post),
+            title: text(60, post, 10),
+            url: format!("https://a.org/{}", text(66, post, 20).replace(' ', "/")),
+            posted_at: posted_at(post),
+            author: mix(post, 30) % self.users(),
+            category: category_name(mix(post, 40) % CATEGORIES),
+        }
+    }
+
+    pub fn comment(self, comment: u64) -> Comment {
+        let at = START + comment as i64 * 150;
+        Comment {
+            id: timeuuid(at, comment),
+            body: text(200, comment, 50),
+            at,
+            post: mix(comment, 60) % self.posts,
+            author: mix(comment, 70) % self.users(),
+        }
+    }
 }
 
 /// The files of the entities, with the names that they have in the model.
@@ -108,28 +149,29 @@ pub fn write(folder: &Path, size: Size) -> Result<Vec<(&'static str, PathBuf)>> 
     out.flush()?;
     let mut out = file("User", "id,name")?;
     for user in 0..size.users() {
-        writeln!(out, "{user},{:x} {}", user, text(14, user, 1))?;
+        writeln!(out, "{user},{}", size.user_name(user))?;
     }
     out.flush()?;
     let mut out = file("Post", "id,title,url,posted_at,author,category")?;
-    for post in 0..size.posts {
-        let (id, at) = (uuid_text(post_id(post)), posted_at(post));
-        let (title, url) = (text(60, post, 10), text(66, post, 20).replace(' ', "/"));
-        let author = mix(post, 30) % size.users();
-        let category = category_name(mix(post, 40) % CATEGORIES);
-        writeln!(
-            out,
-            "{id},{title},https://a.org/{url},{at},{author},{category}"
-        )?;
+    for post in (0..size.posts).map(|post| size.post(post)) {
+        let Post {
+            title,
+            url,
+            posted_at,
+            author,
+            category,
+            ..
+        } = &post;
+        let id = uuid_text(post.id);
+        writeln!(out, "{id},{title},{url},{posted_at},{author},{category}")?;
     }
     out.flush()?;
     let mut out = file("Comment", "id,body,at,post,author")?;
-    for comment in 0..size.comments {
-        let at = comment_at(comment);
-        let id = uuid_text(timeuuid(at, comment));
-        let body = text(200, comment, 50);
-        let post = uuid_text(post_id(mix(comment, 60) % size.posts));
-        let author = mix(comment, 70) % size.users();
+    for comment in (0..size.comments).map(|comment| size.comment(comment)) {
+        let Comment {
+            body, at, author, ..
+        } = &comment;
+        let (id, post) = (uuid_text(comment.id), uuid_text(post_id(comment.post)));
         writeln!(out, "{id},{body},{at},{post},{author}")?;
     }
     out.flush()?;

@@ -7,6 +7,7 @@ use querent::Database;
 use querent::layout::ValueRef;
 use querent::store::lmdb::Lmdb;
 use querent_compiler::value::Value;
+use std::borrow::Cow;
 use std::ops::Range;
 
 pub struct Library {
@@ -23,7 +24,7 @@ impl Library {
             let asked = snapshot.ask("front_page", vec![category])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url, author) = (row.get(0)?, row.get(1)?, row.get(3)?);
+                let (title, url, author) = (row.text(0)?, row.text(1)?, row.text(3)?);
                 sum.row(
                     [text(&title), text(&url), text(&author)],
                     number(&row.get(2)?),
@@ -41,24 +42,12 @@ impl Library {
             let asked = snapshot.ask("discussion", vec![post])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url) = (row.get(0)?, row.get(1)?);
+                let (title, url) = (row.text(0)?, row.text(1)?);
                 sum.row([text(&title), text(&url), ""], 0);
-                let ValueRef::Owned(comments) = row.get(2)? else {
-                    return Err("no list".into());
-                };
-                let Value::List(comments) = &*comments else {
-                    return Err("no list".into());
-                };
-                for comment in comments {
-                    let Value::Record(fields) = comment else {
-                        return Err("no record".into());
-                    };
-                    let [Value::Text(body), Value::Timestamp(at), Value::Text(author)] =
-                        fields.as_slice()
-                    else {
-                        return Err("other fields".into());
-                    };
-                    sum.row([body, author, ""], *at);
+                for comment in row.nested(2)? {
+                    let (body, author) = (comment.text(0)?, comment.text(2)?);
+                    let at = number(&comment.get(1)?);
+                    sum.row([text(&body), text(&author), ""], at);
                 }
             }
         }
@@ -73,7 +62,7 @@ impl Library {
             let asked = snapshot.ask("posts_by_user", vec![user])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url) = (row.get(0)?, row.get(1)?);
+                let (title, url) = (row.text(0)?, row.text(1)?);
                 sum.row([text(&title), text(&url), ""], 0);
             }
         }
@@ -88,7 +77,7 @@ impl Library {
             let mut rows = asked.rows()?;
             let mut place = 0;
             while let Some(row) = rows.next_row()? {
-                let name = row.get(0)?;
+                let name = row.text(0)?;
                 sum.row([text(&name), "", ""], number(&row.get(1)?) * place);
                 place += 1;
             }
@@ -97,11 +86,8 @@ impl Library {
     }
 }
 
-fn text<'a>(value: &'a ValueRef<'_>) -> &'a str {
-    match value {
-        ValueRef::Text(text) => text,
-        _ => "",
-    }
+fn text<'a>(value: &'a Option<Cow<'_, str>>) -> &'a str {
+    value.as_deref().unwrap_or_default()
 }
 
 fn number(value: &ValueRef<'_>) -> i64 {

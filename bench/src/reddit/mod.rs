@@ -4,14 +4,13 @@
 pub mod data;
 mod hand;
 mod library;
+mod sqlite;
 
 use crate::measure::{self, Compared};
-use crate::{Result, option};
+use crate::{Result, load, option};
 use data::Size;
 use querent::Database;
-use querent::load::LoadOptions;
-use querent::store::lmdb::Lmdb;
-use std::path::Path;
+use sqlite::Indexes;
 
 pub const MODEL: &str = include_str!("../../../examples/reddit.querent");
 
@@ -56,20 +55,6 @@ impl Asks {
     }
 }
 
-/// Creates a database and loads the files into it.
-pub fn load(path: &Path, files: &[(&str, std::path::PathBuf)]) -> Result<Database<Lmdb>> {
-    let db = Database::create(path, "reddit.querent", MODEL)?;
-    let sources = files
-        .iter()
-        .map(|(entity, file)| Ok((db.entity(entity)?, file.clone())));
-    let sources = sources.collect::<Result<Vec<_>>>()?;
-    let (db, report) = db.load(&sources, &LoadOptions::default(), &mut |_| {})?;
-    if !report.applied {
-        return Err(format!("rows were rejected: {:?}", report.rejects.first()).into());
-    }
-    Ok(db)
-}
-
 pub fn run(arguments: &[String]) -> Result<()> {
     let size = Size {
         posts: option(arguments, "--posts", 20_000)?,
@@ -78,48 +63,86 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let files = data::write(folder.path(), size)?;
     let path = folder.path().join("querent");
-    drop(load(&path, &files)?);
+    println!("{}", load::HEADER);
+    println!("{}\n", load::in_child(&path, &files, size)?);
+    for (_, file) in files {
+        std::fs::remove_file(file)?;
+    }
     // heed opens a file once per process: the hand-written side has a copy, equal to the byte.
     let copy = folder.path().join("hand");
     std::fs::create_dir(&copy)?;
     std::fs::copy(path.join("data.mdb"), copy.join("data.mdb"))?;
     let asks = Asks(size);
-    let hand = hand::Hand::open(&copy, asks)?;
     let library = library::Library {
         db: Database::open(&path)?,
         asks,
     };
     println!(
-        "{} posts, {} comments; {} alternating blocks",
+        "{} posts, {} comments; {} alternating blocks; a read transaction for each ask on both sides;\n\
+         medians of the thread's CPU time\n",
         size.posts,
         size.comments,
         measure::BLOCKS
     );
-    println!("a read transaction for each ask on both sides; CPU time\n");
-    println!("| question | hand-written heed, µs | library, µs | ratio | 95 % of the median |");
-    println!("|---|---|---|---|---|");
-    let compared = [
-        measure::compare(&|r| hand.front_page(r), &|r| library.front_page(r))?,
-        measure::compare(&|r| hand.discussion(r), &|r| library.discussion(r))?,
-        measure::compare(&|r| hand.posts_by_user(r), &|r| library.posts_by_user(r))?,
-        measure::compare(&|r| hand.busiest(r), &|r| library.busiest(r))?,
-    ];
-    for ((name, _), one) in QUESTIONS.iter().zip(compared) {
-        row(name, one);
+    {
+        let hand = hand::Hand::open(&copy, asks)?;
+        let against = [
+            measure::compare(&|r| hand.front_page(r), &|r| library.front_page(r))?,
+            measure::compare(&|r| hand.discussion(r), &|r| library.discussion(r))?,
+            measure::compare(&|r| hand.posts_by_user(r), &|r| library.posts_by_user(r))?,
+            measure::compare(&|r| hand.busiest(r), &|r| library.busiest(r))?,
+        ];
+        table("hand-written heed", &against);
+    }
+    std::fs::remove_dir_all(&copy)?;
+    for (what, indexes) in [
+        ("SQLite, plain indexes", Indexes::Plain),
+        ("SQLite, covering indexes", Indexes::Covering),
+    ] {
+        let file = folder.path().join("sqlite");
+        sqlite::create(&file, size, indexes)?;
+        let db = sqlite::open(&file)?;
+        let peer = sqlite::Sqlite::new(&db, asks)?;
+        let against = [
+            measure::compare(&|r| peer.front_page(r), &|r| library.front_page(r))?,
+            measure::compare(&|r| peer.discussion(r), &|r| library.discussion(r))?,
+            measure::compare(&|r| peer.posts_by_user(r), &|r| library.posts_by_user(r))?,
+            measure::compare(&|r| peer.busiest(r), &|r| library.busiest(r))?,
+        ];
+        table(what, &against);
+        drop(peer);
+        drop(db);
+        std::fs::remove_file(&file)?;
     }
     Ok(())
 }
 
-fn row(name: &str, one: Compared) {
-    let Compared {
-        base_nanos,
-        nanos,
-        ratio,
-        interval: (low, high),
-    } = one;
+/// The questions one by one, and the mix at the model's rates.
+fn table(what: &str, compared: &[Compared]) {
+    println!("| question | {what}, µs | library, µs | ratio | 95 % of the median |");
+    println!("|---|---|---|---|---|");
+    let (mut base, mut side) = (0.0, 0.0);
+    for ((name, rate), one) in QUESTIONS.iter().zip(compared) {
+        let Compared {
+            base_nanos,
+            nanos,
+            ratio,
+            interval: (low, high),
+        } = one;
+        base += rate * base_nanos;
+        side += rate * nanos;
+        println!(
+            "| {name} | {:.2} | {:.2} | {ratio:.3} | {low:.3} to {high:.3} |",
+            base_nanos / 1e3,
+            nanos / 1e3
+        );
+    }
+    let asks: f64 = QUESTIONS.iter().map(|(_, rate)| rate).sum();
     println!(
-        "| {name} | {:.2} | {:.2} | {ratio:.3} | {low:.3} to {high:.3} |",
-        base_nanos / 1e3,
-        nanos / 1e3
+        "| the mix, an ask | {:.2} | {:.2} | {:.3} | {:.1} × as fast |\n",
+        base / asks / 1e3,
+        side / asks / 1e3,
+        side / base,
+        base / side
     );
 }
