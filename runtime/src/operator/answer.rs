@@ -138,13 +138,11 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         } = &mut self.top;
         let tuple = self.tuples.get(self.next);
         for node in output.iter() {
-            match node {
-                Node::Sub(slot) if subs.can_gather(*slot) => {
-                    if subs.gather(*slot, &self.cx, tuple)?.is_pending() {
-                        return Ok(Poll::Pending);
-                    }
-                }
-                _ => {}
+            if let Node::Sub(slot) = node
+                && subs.can_gather(*slot)
+                && subs.gather(*slot, &self.cx, tuple)?.is_pending()
+            {
+                return Ok(Poll::Pending);
             }
         }
         for node in output.iter().chain(cursor.iter()) {
