@@ -14,6 +14,7 @@
 //!     entity Post (50k) { id int key  title text(60)  author -> User as posts (avg 50, max 1k) }
 //!     question posts_of (100/s)
 //!       select id, title, author.name as by from Post where author.id = $user order by id
+//!     question with_posts (10/s) select name, posts { title order by id } from User where id = $user
 //!     change join   (1/s)   insert User
 //!     change post   (10/s)  insert Post
 //!     change rename (1/h)   update User set name where id = $user";
@@ -27,7 +28,16 @@
 //! let asked = snapshot.ask("posts_of", json!({ "user": 1 }))?;
 //! let mut rows = asked.rows()?;
 //! while let Some(row) = rows.next_row()? {
-//!     println!("{:?}", row.get(1)?);
+//!     println!("{:?} {:?}", row.get(0)?, row.text(1)?);
+//! }
+//!
+//! // So are the rows of a nested column.
+//! let asked = snapshot.ask("with_posts", json!({ "user": 1 }))?;
+//! let mut users = asked.rows()?;
+//! while let Some(user) = users.next_row()? {
+//!     for post in user.nested(1)? {
+//!         assert_eq!(post.text(0)?.as_deref(), Some("Hello"));
+//!     }
 //! }
 //!
 //! // Or all at once, as values of a type of your own.

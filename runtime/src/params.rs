@@ -76,9 +76,8 @@ impl From<()> for Params {
 impl Params {
     /// The values in the order of the declaration.
     pub(crate) fn bind(self, model: &Model, declared: &[Param]) -> Result<Vec<Value>, ParamError> {
-        // The item of a `for each` is bound by the statement itself.
-        let names: Vec<&str> = declared.iter().map(|p| p.name.as_str()).collect();
         match self {
+            // The item of a `for each` is bound by the statement itself.
             Params::Values(mut values) => {
                 values.resize(declared.len(), Value::Null);
                 Ok(values)
@@ -87,6 +86,7 @@ impl Params {
                 Params::Json(Json::Object(serde_json::Map::new())).bind(model, declared)
             }
             Params::Json(Json::Object(object)) => {
+                let names = names(declared);
                 if let Some(found) = object.keys().find(|k| !names.contains(&k.as_str())) {
                     return Err(unknown(found, &names));
                 }
@@ -106,6 +106,7 @@ impl Params {
                 found: other.to_string(),
             }),
             Params::Text(pairs) => {
+                let names = names(declared);
                 if let Some((found, _)) = pairs.iter().find(|(k, _)| !names.contains(&k.as_str())) {
                     return Err(unknown(found, &names));
                 }
@@ -128,6 +129,10 @@ impl Params {
             }
         }
     }
+}
+
+fn names(declared: &[Param]) -> Vec<&str> {
+    declared.iter().map(|p| p.name.as_str()).collect()
 }
 
 /// A cursor is a text to whoever passes it on.

@@ -101,6 +101,26 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// What it is, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ValueRef::Null => "null",
+            ValueRef::Bool(_) => "a bool",
+            ValueRef::Int(_) => "an integer",
+            ValueRef::Float(_) => "a float",
+            ValueRef::Decimal(_) => "a decimal",
+            ValueRef::Text(_) => "a text",
+            ValueRef::Blob(_) => "a blob",
+            ValueRef::Date(_) => "a date",
+            ValueRef::Timestamp(_) => "a timestamp",
+            ValueRef::Uuid(_) => "a uuid",
+            ValueRef::TimeUuid(_) => "a timeuuid",
+            ValueRef::Point(..) => "a point",
+            ValueRef::Enum(_) => "a member of an enumeration",
+            ValueRef::Owned(_) => "a collection, a record or a reference",
+        }
+    }
+
     /// The order of [`Value`].
     pub fn cmp_value(&self, other: &Value) -> Ordering {
         match (self, other) {

@@ -196,6 +196,28 @@ fn a_snapshot_stays_as_it_was() {
 }
 
 #[test]
+fn a_snapshot_sees_every_change_before_it_whatever_was_held_before() {
+    struct Sees;
+    impl Scenario for Sees {
+        fn run<S: Store>(&self, store: &S) {
+            let mut held = store.snapshot().unwrap();
+            for i in 0..20_u8 {
+                // One that is given back before the change, one held over it, two at once behind it.
+                drop(store.snapshot().unwrap());
+                put(store, &[(b"a", &[i])]).unwrap();
+                let seen = || all(store)[0].1[0];
+                assert_eq!((seen(), seen()), (i, i));
+                let before = read(&S::reader(&held), everything(), false, 10);
+                assert_eq!(before.first().map(|(_, row)| row[0]), i.checked_sub(1));
+                held = store.snapshot().unwrap();
+                assert_eq!(seen(), i);
+            }
+        }
+    }
+    on_both(1, &Sees);
+}
+
+#[test]
 fn later_changes_see_earlier_ones_and_refusals_change_nothing() {
     struct Counts;
     impl Scenario for Counts {

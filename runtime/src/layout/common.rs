@@ -44,15 +44,19 @@ impl CommonSlot {
 
     #[inline]
     pub(super) fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
-        if *row.first()? != NARROW || self.is_null(row) {
+        if *row.first()? != NARROW
+            || self.null_mask != 0 && row.get(self.null_byte)? & self.null_mask != 0
+        {
             return None;
         }
-        let end = usize::from(u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?));
-        let start = if self.first {
-            0
+        // The end before a text is its start; both are read at once.
+        let (start, end) = if self.first {
+            (0, u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?))
         } else {
-            usize::from(u16::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?))
+            let ends = u32::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
+            (ends as u16, (ends >> 16) as u16)
         };
+        let (start, end) = (usize::from(start), usize::from(end));
         std::str::from_utf8(row.get(self.base + start..self.base + end)?).ok()
     }
 

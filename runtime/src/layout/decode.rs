@@ -55,6 +55,18 @@ impl Layout {
         }
     }
 
+    /// A text column of a row of the common form; none where it is null, of another type, of
+    /// another form or damaged, which [`Layout::value_ref`] tells apart.
+    #[inline]
+    pub(crate) fn common_text<'a>(&self, row: &'a [u8], column: usize) -> Option<&'a str> {
+        let common = self.common.get(column)?;
+        if common.kind == Common::Text {
+            common.text(row)
+        } else {
+            None
+        }
+    }
+
     /// One value of a stored row, of any type, in a row of any form. The error is boxed to make the
     /// result another type than that of `value_ref`, which then need not share its memory.
     #[inline(never)]

@@ -8,7 +8,6 @@ use crate::recompute::ReferrerIndex;
 use crate::row::{RowError, decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::lmdb::{LmdbReader, LmdbSnapshot};
-use crate::store::{Batch, Fill, Keys, Read, Reader, Source};
 use crate::verify::StoredRows;
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{EntityId, Model, ReferenceId};
@@ -160,19 +159,12 @@ impl<'a> LoadFacts<'a> {
         let Ok(place) = self.keys.encode(root, key) else {
             return Ok(None);
         };
-        let read = Read {
-            structure: self.keys.structure(root),
-            keys: Keys::Point(place),
-            reverse: false,
-            limit: Some(1),
-        };
-        let mut batch = Batch::default();
-        let found = match self.snapshot.reader().open(&read)?.fill(1, &mut batch)? {
-            Fill::Rows => batch.rows.pop(),
-            Fill::End | Fill::Wait => None,
-        };
+        let found = self
+            .snapshot
+            .reader()
+            .row(self.keys.structure(root), &place)?;
         let row = match found {
-            Some((_, bytes)) => Some(Rc::new(decode(bytes)?.1)),
+            Some(bytes) => Some(Rc::new(decode(bytes)?.1)),
             None => None,
         };
         let mut known = self.known.borrow_mut();

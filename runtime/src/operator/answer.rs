@@ -1,27 +1,35 @@
 //! The top of a plan: rows that are decoded as they are looked at.
 
 use super::build::{Builder, Built};
+use super::nested::NestedRows;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
 use super::{Actual, Ask, AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::cursor;
 use crate::layout::ValueRef;
 use crate::store::{Fill, Reader, StoreError};
-use querent_compiler::design::Plan;
+use querent_compiler::design::{Output, Plan};
 use querent_compiler::value::Value;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::task::Poll;
 
 type Wait<'a> = Box<dyn FnMut() -> Result<(), StoreError> + 'a>;
 
+/// What is computed of the tuples that leave a plan's operators.
+pub(super) struct Top<'a, R: Reader> {
+    pub(super) names: &'a [Output],
+    pub(super) output: Vec<Node<'a>>,
+    pub(super) cursor: Vec<Node<'a>>,
+    /// The subplans in the terms.
+    pub(super) subs: Subs<'a, R>,
+}
+
 /// A running answer.
 pub struct Answer<'a, R: Reader> {
-    plan: &'a Plan,
     cx: Context<'a, R>,
     root: Boxed<'a, R>,
-    output: Vec<Node<'a>>,
-    cursor: Vec<Node<'a>>,
-    subs: Subs<'a, R>,
+    top: Top<'a, R>,
     /// Whether columns or the cursor have subplans, which are run before a row is handed out.
     has_subs: bool,
     tuples: Tuples<R::B>,
@@ -37,24 +45,19 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         let Built {
             mut root,
             stride,
-            output,
-            cursor,
-            subs,
+            top,
         } = builder.plan(plan, &[])?;
         root.start(&[]);
-        let has_subs = output.iter().chain(&cursor).any(Node::has_sub);
+        let has_subs = !top.subs.is_empty();
         let cx = Context {
             reader,
             profile: vec![Cell::default(); builder.steps],
         };
         let tuples = Tuples::new(stride);
         Ok(Answer {
-            plan,
             cx,
             root,
-            output,
-            cursor,
-            subs,
+            top,
             has_subs,
             tuples,
             next: 0,
@@ -71,25 +74,35 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     }
 
     /// The next row, until there is none.
+    #[inline]
     pub fn next_row(&mut self) -> Result<Option<RowView<'_, 'a, R>>, AskError> {
+        if (self.next >= self.tuples.len() || self.has_subs) && !self.advance()? {
+            return Ok(None);
+        }
+        self.next += 1;
+        let tuple = self.tuples.get(self.next - 1);
+        Ok(Some(RowView {
+            top: &self.top,
+            tuple,
+        }))
+    }
+
+    /// Makes sure that there is a next tuple, with its subplans run; false if there is none.
+    #[inline(never)]
+    fn advance(&mut self) -> Result<bool, AskError> {
         while self.next >= self.tuples.len() {
             self.tuples.clear();
             self.next = 0;
             match self.root.fill(&self.cx, BATCH, &mut self.tuples)? {
                 Fill::Rows => {}
                 Fill::Wait => self.wait()?,
-                Fill::End => return Ok(None),
+                Fill::End => return Ok(false),
             }
         }
         if self.has_subs {
             self.run_subs()?;
         }
-        self.next += 1;
-        let tuple = self.tuples.get(self.next - 1);
-        Ok(Some(RowView {
-            answer: self,
-            tuple,
-        }))
+        Ok(true)
     }
 
     /// All rows that are left, decoded.
@@ -106,23 +119,43 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         self.cx.profile.iter().map(Cell::get).collect()
     }
 
-    /// Runs the subplans that the current tuple's columns and cursor need.
+    /// Runs the subplans that the current tuple's columns and cursor need. Rows of a nested column
+    /// are only gathered; they are decoded when they are looked at.
     fn run_subs(&mut self) -> Result<(), AskError> {
-        self.subs.reset();
-        loop {
-            let (output, cursor) = (&self.output, &self.cursor);
-            let tuple = self.tuples.get(self.next);
-            let done = self.subs.resolve(&self.cx, tuple, None, |env| {
-                for node in output.iter().chain(cursor).filter(|node| node.has_sub()) {
-                    node.value_cow(env)?;
-                }
-                Ok(())
-            })?;
-            match done {
-                Poll::Ready(()) => return Ok(()),
-                Poll::Pending => self.wait()?,
+        self.top.subs.reset();
+        while self.resolve_subs()?.is_pending() {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    fn resolve_subs(&mut self) -> Result<Poll<()>, AskError> {
+        let Top {
+            output,
+            cursor,
+            subs,
+            ..
+        } = &mut self.top;
+        let tuple = self.tuples.get(self.next);
+        for node in output.iter() {
+            if let Node::Sub(slot) = node
+                && subs.can_gather(*slot)
+                && subs.gather(*slot, &self.cx, tuple)?.is_pending()
+            {
+                return Ok(Poll::Pending);
             }
         }
+        for node in output.iter().chain(cursor.iter()) {
+            let direct = matches!(node, Node::Sub(slot) if subs.gathered(*slot).is_some());
+            if direct || !node.has_sub() {
+                continue;
+            }
+            let done = subs.resolve(&self.cx, tuple, None, |env| node.value_cow(env).map(drop))?;
+            if done.is_pending() {
+                return Ok(Poll::Pending);
+            }
+        }
+        Ok(Poll::Ready(()))
     }
 
     fn wait(&mut self) -> Result<(), AskError> {
@@ -136,39 +169,34 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     }
 }
 
-/// One row of an answer. Values are decoded when they are asked for, and borrow from the store.
+/// One row of an answer, or of a nested column. Values are decoded when they are asked for, and
+/// borrow from the store.
 pub struct RowView<'r, 'a, R: Reader> {
-    answer: &'r Answer<'a, R>,
-    tuple: &'r [Frame<R::B>],
+    pub(super) top: &'r Top<'a, R>,
+    pub(super) tuple: &'r [Frame<R::B>],
 }
 
-impl<'r, R: Reader> RowView<'r, '_, R> {
+impl<'r, 'a, R: Reader> RowView<'r, 'a, R> {
     /// How many columns there are.
     pub fn len(&self) -> usize {
-        self.answer.output.len()
+        self.top.output.len()
     }
 
     /// True for an answer without columns.
     pub fn is_empty(&self) -> bool {
-        self.answer.output.is_empty()
+        self.top.output.is_empty()
     }
 
     /// The columns' names.
-    pub fn names(&self) -> impl Iterator<Item = &'r str> {
-        self.answer
-            .plan
-            .output
-            .iter()
-            .map(|output| output.name.as_str())
+    pub fn names(&self) -> impl Iterator<Item = &'r str> + use<'r, R> {
+        let names: &'r [Output] = self.top.names;
+        names.iter().map(|output| output.name.as_str())
     }
 
     /// One column.
     #[inline]
     pub fn get(&self, column: usize) -> Result<ValueRef<'r>, AskError> {
-        let node = self.answer.output.get(column).ok_or_else(|| {
-            let columns = self.len();
-            AskError::Plan(format!("column {column} of an answer of {columns}"))
-        })?;
+        let node = self.node(column)?;
         // A stored column, which most are, needs nothing but its row.
         if let Node::Row {
             frame,
@@ -181,12 +209,60 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
                 .value_ref(key, row, *column)
                 .map_err(|source| damaged(layout, source));
         }
-        node.eval(&self.env()).map_err(unstop)
+        self.get_computed(node)
+    }
+
+    /// One column that is a text or null.
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a text costs as much as reading it"
+    )]
+    #[inline(always)]
+    pub fn text(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
+        if let Some(Node::Row {
+            frame,
+            layout,
+            column,
+            ..
+        }) = self.top.output.get(column)
+            && let Some(Frame::Row(_, row)) = self.tuple.get(*frame)
+            && let Some(text) = layout.common_text(row, *column)
+        {
+            return Ok(Some(Cow::Borrowed(text)));
+        }
+        self.text_of_any(column)
+    }
+
+    #[inline(never)]
+    fn text_of_any(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
+        self.get(column)?.into_text(column)
+    }
+
+    /// The rows of a nested column, one by one: they are decoded as they are looked at.
+    pub fn nested(&self, column: usize) -> Result<NestedRows<'r, 'a, R>, AskError> {
+        let node = self.node(column)?;
+        if let Node::Sub(slot) = node
+            && let Some((top, tuples)) = self.top.subs.gathered(*slot)
+        {
+            return Ok(NestedRows::gathered(top, tuples));
+        }
+        match self.get_computed(node)? {
+            ValueRef::Owned(value) => NestedRows::decoded(*value),
+            ValueRef::Null => NestedRows::decoded(Value::Null),
+            other => Err(other.kind()),
+        }
+        .map_err(|found| AskError::Column {
+            column,
+            found,
+            expected: "nested rows",
+        })
     }
 
     /// All columns, decoded.
     pub fn to_values(&self) -> Result<Vec<Value>, AskError> {
-        values(&self.answer.output, &self.env()).map_err(unstop)
+        (0..self.len())
+            .map(|column| Ok(self.get(column)?.into_value()))
+            .collect()
     }
 
     /// The token with which a page begins behind this row, or ends before it.
@@ -196,14 +272,35 @@ impl<'r, R: Reader> RowView<'r, '_, R> {
 
     /// The values of the complete order, of which the cursor is made.
     pub fn cursor_values(&self) -> Result<Vec<Value>, AskError> {
-        values(&self.answer.cursor, &self.env()).map_err(unstop)
+        values(&self.top.cursor, &self.env()).map_err(unstop)
+    }
+
+    #[inline]
+    fn node(&self, column: usize) -> Result<&'r Node<'a>, AskError> {
+        self.top.output.get(column).ok_or_else(|| {
+            let columns = self.len();
+            AskError::Plan(format!("column {column} of an answer of {columns}"))
+        })
+    }
+
+    #[inline(never)]
+    fn get_computed(&self, node: &'r Node<'a>) -> Result<ValueRef<'r>, AskError> {
+        if let Node::Sub(slot) = node
+            && let Some((top, tuples)) = self.top.subs.gathered(*slot)
+        {
+            let rows =
+                NestedRows::gathered(top, tuples).map(|row| Ok(Value::Record(row.to_values()?)));
+            let rows = rows.collect::<Result<Vec<_>, AskError>>()?;
+            return Ok(ValueRef::Owned(Box::new(Value::List(rows))));
+        }
+        node.eval(&self.env()).map_err(unstop)
     }
 
     fn env(&self) -> Env<'r, R::B> {
         Env {
             tuple: self.tuple,
             item: None,
-            results: self.answer.subs.results(),
+            results: self.top.subs.results(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From the terms, tests and gets of a plan to their bound forms.
 
 use super::AskError;
+use super::answer::Top;
 use super::build::{Builder, Demand};
 use super::order::Order;
 use super::range::{Edge, Range};
@@ -209,9 +210,12 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 let built = super::build::Built {
                     root,
                     stride: inner.len(),
-                    output: Vec::new(),
-                    cursor: Vec::new(),
-                    subs: Subs::new(),
+                    top: Top {
+                        names: &[],
+                        output: Vec::new(),
+                        cursor: Vec::new(),
+                        subs: Subs::new(),
+                    },
                 };
                 Check::Exists(subs.add(Shape::Exists, scope.len(), built))
             }

@@ -3,6 +3,7 @@
 //! Steps are numbered as [`super::profile::steps`] lists them.
 
 use super::aggregate::{self, Aggregate};
+use super::answer::Top;
 use super::bind::page_param;
 use super::direct::Direct;
 use super::distinct::Distinct;
@@ -18,7 +19,7 @@ use super::page::Page;
 use super::profile::input_of;
 use super::sort::Sort;
 use super::sub::Subs;
-use super::term::{Kind, Node};
+use super::term::Kind;
 use super::{Ask, AskError, Boxed, Tuples};
 use crate::store::Reader;
 use querent_compiler::design::{self, Op, Plan, Term};
@@ -48,9 +49,7 @@ pub(super) struct Builder<'a, R> {
 pub(super) struct Built<'a, R: Reader> {
     pub(super) root: Boxed<'a, R>,
     pub(super) stride: usize,
-    pub(super) output: Vec<Node<'a>>,
-    pub(super) cursor: Vec<Node<'a>>,
-    pub(super) subs: Subs<'a, R>,
+    pub(super) top: Top<'a, R>,
 }
 
 impl<'a, R: Reader + 'a> Builder<'a, R> {
@@ -80,9 +79,12 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         Ok(Built {
             root,
             stride: scope.len(),
-            output,
-            cursor,
-            subs,
+            top: Top {
+                names: &plan.output,
+                output,
+                cursor,
+                subs,
+            },
         })
     }
 

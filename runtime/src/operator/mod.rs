@@ -21,6 +21,7 @@ mod get;
 mod input;
 mod limit;
 mod merge;
+mod nested;
 mod order;
 mod page;
 mod profile;
@@ -32,6 +33,7 @@ mod term;
 mod tests;
 
 pub use answer::{Answer, RowView};
+pub use nested::{NestedRow, NestedRows};
 pub use profile::{Actual, Step, steps};
 
 use crate::cursor::CursorError;
@@ -44,8 +46,9 @@ use querent_compiler::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How many tuples a batch holds where the demand is open.
-const BATCH: usize = 64;
+/// How many tuples a batch holds where the demand is open: as many as keep the buffers of rows and
+/// of frames below the 1 KiB up to which an allocation costs next to nothing.
+const BATCH: usize = 24;
 
 /// One part of a tuple.
 #[derive(Clone, Debug, Default)]
@@ -208,6 +211,16 @@ pub enum AskError {
         structure: Box<str>,
         /// Reason.
         source: Box<RowError>,
+    },
+    /// A column was read as what it is not.
+    #[error("column {column} is {found}, expected {expected}: read it with `get`")]
+    Column {
+        /// Position of the column.
+        column: usize,
+        /// What it holds.
+        found: &'static str,
+        /// What it was read as.
+        expected: &'static str,
     },
     /// The plan does not fit the design.
     #[error("the plan does not fit the design: {0}; compile the model again")]

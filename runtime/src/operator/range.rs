@@ -85,6 +85,13 @@ impl Range<'_> {
             // The one row is the cursor's own, which belongs to neither side of it.
             return Ok(self.page.is_none().then_some(Keys::Point(prefix)));
         }
+        if self.lower.is_none() && self.upper.is_none() && self.page.is_none() {
+            let upper = key::successor(&prefix);
+            return Ok(Some(Keys::Range {
+                lower: prefix,
+                upper,
+            }));
+        }
         let Some((mut lower, mut upper)) = self.bounds(env, &prefix)? else {
             return Ok(None);
         };

@@ -1,5 +1,6 @@
 //! Subplans inside terms: run for one tuple at a time, resumable, their values kept meanwhile.
 
+use super::answer::Top;
 use super::build::Built;
 use super::term::{Env, Node, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
@@ -26,10 +27,10 @@ struct Slot<'a, R: Reader> {
     /// Frames of the outer tuple that the subplan starts from.
     outer: usize,
     root: Boxed<'a, R>,
-    output: Vec<Node<'a>>,
-    /// The subplans in the output's terms.
-    subs: Subs<'a, R>,
+    top: Top<'a, R>,
     running: bool,
+    /// Whether `tuples` holds all rows: they are looked at there instead of being decoded.
+    gathered: bool,
     tuples: Tuples<R::B>,
     at: usize,
     rows: Vec<Value>,
@@ -49,9 +50,9 @@ impl<'a, R: Reader> Subs<'a, R> {
             shape,
             outer,
             root: built.root,
-            output: built.output,
-            subs: built.subs,
+            top: built.top,
             running: false,
+            gathered: false,
             tuples: Tuples::new(built.stride),
             at: 0,
             rows: Vec::new(),
@@ -69,8 +70,35 @@ impl<'a, R: Reader> Subs<'a, R> {
     pub(super) fn reset(&mut self) {
         for (slot, result) in self.slots.iter_mut().zip(&mut self.results) {
             slot.running = false;
+            slot.gathered = false;
             *result = None;
         }
+    }
+
+    /// True if a subplan's rows can be looked at where they were read.
+    pub(super) fn can_gather(&self, at: usize) -> bool {
+        self.slots.get(at).is_some_and(|slot| {
+            matches!(slot.shape, Shape::Nested) && !slot.top.output.iter().any(Node::has_sub)
+        })
+    }
+
+    /// Reads all rows of a subplan and decodes none. Pending: call again with the same tuple.
+    pub(super) fn gather(
+        &mut self,
+        at: usize,
+        cx: &Context<'a, R>,
+        tuple: &[Frame<R::B>],
+    ) -> Result<Poll<()>, AskError> {
+        match self.slots.get_mut(at) {
+            Some(slot) => slot.gather(cx, tuple),
+            None => Err(AskError::Plan(format!("no subplan {at}"))),
+        }
+    }
+
+    /// The rows that were gathered.
+    pub(super) fn gathered(&self, at: usize) -> Option<(&Top<'a, R>, &Tuples<R::B>)> {
+        let slot = self.slots.get(at).filter(|slot| slot.gathered)?;
+        Some((&slot.top, &slot.tuples))
     }
 
     /// The values of the subplans, as far as they were run.
@@ -112,15 +140,32 @@ impl<'a, R: Reader> Subs<'a, R> {
 }
 
 impl<'a, R: Reader> Slot<'a, R> {
-    fn run(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<Value>, AskError> {
+    /// Starts over a tuple, unless it is running over it.
+    fn start(&mut self, outer: &[Frame<R::B>]) {
         if !self.running {
             self.running = true;
             self.root.start(outer.get(..self.outer).unwrap_or(outer));
-            self.subs.reset();
+            self.top.subs.reset();
             self.tuples.clear();
             self.at = 0;
             self.rows.clear();
         }
+    }
+
+    fn gather(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<()>, AskError> {
+        self.start(outer);
+        while !self.gathered {
+            match self.root.fill(cx, BATCH, &mut self.tuples)? {
+                Fill::Rows => {}
+                Fill::Wait => return Ok(Poll::Pending),
+                Fill::End => self.gathered = true,
+            }
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    fn run(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<Value>, AskError> {
+        self.start(outer);
         let want = if matches!(self.shape, Shape::Nested) {
             BATCH
         } else {
@@ -140,14 +185,15 @@ impl<'a, R: Reader> Slot<'a, R> {
                 self.running = false;
                 return Ok(Poll::Ready(Value::Bool(true)));
             }
-            let (output, tuple) = (&self.output, self.tuples.get(self.at));
+            let (output, tuple) = (&self.top.output, self.tuples.get(self.at));
             let row = self
+                .top
                 .subs
                 .resolve(cx, tuple, None, |env| super::term::values(output, env))?;
             let Poll::Ready(row) = row else {
                 return Ok(Poll::Pending);
             };
-            self.subs.reset();
+            self.top.subs.reset();
             self.at += 1;
             if matches!(self.shape, Shape::Scalar) {
                 self.running = false;

@@ -7,7 +7,7 @@ mod naive;
 mod random;
 mod reader;
 
-use super::{Answer, Ask, steps};
+use super::{Answer, Ask, AskError, RowView, steps};
 use crate::cursor;
 use crate::store::memory::{Memory, Remote};
 use crate::store::{Phase, Reader, WriteSet};
@@ -106,7 +106,14 @@ fn run<const AHEAD: usize>(
     let mut answer = Answer::new(plan, &reader, ask(world, params))
         .unwrap()
         .on_wait(|| Ok(()));
-    let rows = answer.rows().unwrap();
+    let mut rows = vec![];
+    while let Some(row) = answer.next_row().unwrap() {
+        let values = row.to_values().unwrap();
+        for (column, value) in values.iter().enumerate() {
+            looks_alike(&row, column, value);
+        }
+        rows.push(values);
+    }
     assert_eq!(answer.profile().len(), steps(plan).len());
     let counted: u64 = answer.profile().iter().map(|a| a.reads).sum();
     assert_eq!(
@@ -118,6 +125,31 @@ fn run<const AHEAD: usize>(
     assert_eq!(gets, reader.opened());
     assert_eq!(answer.profile()[0].rows, rows.len() as u64);
     rows
+}
+
+/// A column read as a text, or as nested rows, is what it is as a value.
+fn looks_alike<R: Reader>(row: &RowView<'_, '_, R>, column: usize, value: &Value) {
+    match value {
+        Value::Text(text) => assert_eq!(row.text(column).unwrap().as_deref(), Some(text.as_str())),
+        Value::Null => assert_eq!(row.text(column).unwrap(), None),
+        _ => assert!(matches!(row.text(column), Err(AskError::Column { .. }))),
+    }
+    match value {
+        Value::List(rows) | Value::Set(rows) => {
+            let nested: Vec<Value> = row
+                .nested(column)
+                .unwrap()
+                .zip(rows)
+                .map(|(row, value)| match value {
+                    Value::Record(_) => Value::Record(row.to_values().unwrap()),
+                    _ => row.get(0).unwrap().into_value(),
+                })
+                .collect();
+            assert_eq!(&nested, rows);
+        }
+        Value::Null => assert_eq!(row.nested(column).unwrap().count(), 0),
+        _ => assert!(matches!(row.nested(column), Err(AskError::Column { .. }))),
+    }
 }
 
 proptest! {

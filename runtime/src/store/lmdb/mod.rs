@@ -18,6 +18,7 @@ use heed::{
     RwTxn, WithoutTls,
 };
 use querent_compiler::design::StructureId;
+use reader::Idle;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -86,6 +87,7 @@ pub(crate) struct Shared {
     options: Options,
     poison: OnceLock<String>,
     locks: Locks,
+    idle: Idle,
 }
 
 impl Lmdb {
@@ -161,6 +163,7 @@ impl Lmdb {
             options,
             poison: OnceLock::new(),
             locks,
+            idle: Idle::default(),
         });
         let writer = if shared.options.read_only {
             None
@@ -180,8 +183,13 @@ impl Lmdb {
             reading: true,
         };
         let Shared {
-            env, path, locks, ..
+            env,
+            path,
+            locks,
+            idle,
+            ..
         } = Arc::try_unwrap(shared).map_err(|shared| held(&shared.path))?;
+        drop(idle);
         if env.prepare_for_closing().wait_timeout(CLOSE_PATIENCE) {
             Ok((path, locks))
         } else {
@@ -296,6 +304,9 @@ impl Shared {
                 Err(injected)
             }
         };
+        if committed.is_ok() {
+            self.idle.committed();
+        }
         committed.map_err(|error| match error {
             StoreError::Full(_) => error,
             StoreError::Poisoned(why) => self.poisoned(why),

@@ -5,36 +5,117 @@ use crate::store::{Batch, Fill, Keys, Read, Reader, Source, StoreError};
 use bumpalo::Bump;
 use heed::types::Bytes;
 use heed::{RoRange, RoRevRange, RoTxn, WithoutTls};
+use querent_compiler::design::StructureId;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A read transaction. It pins the pages of its state, so it should not outlive a page of rows.
 pub struct LmdbSnapshot {
-    txn: RoTxn<'static, WithoutTls>,
+    /// Taken only by the drop.
+    view: Option<View>,
     shared: Arc<Shared>,
+}
+
+/// An open read transaction and the keys that point reads in it have lent.
+pub(super) struct View {
+    txn: RoTxn<'static, WithoutTls>,
     keys: Bump,
+    /// How many commits there had been when it was begun.
+    commits: u64,
+}
+
+/// Views that nobody holds, and that show the newest state: while nothing is committed, the next
+/// snapshot is one of them, without a transaction of its own. The newest state is what the engine
+/// keeps in any case, so they pin no page; a commit ends them.
+#[derive(Default)]
+pub(super) struct Idle {
+    commits: AtomicU64,
+    views: Mutex<Vec<View>>,
+}
+
+/// More readers than this at one moment begin transactions of their own.
+const MOST_IDLE: usize = 16;
+
+impl Idle {
+    /// A commit is on disk: what follows sees it.
+    pub(super) fn committed(&self) {
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        self.commits.fetch_add(1, Ordering::SeqCst);
+        views.clear();
+    }
+
+    /// Who has to wait for it begins a transaction instead.
+    fn take(&self) -> Option<View> {
+        self.views.try_lock().ok()?.pop()
+    }
+
+    /// Keeps a view if it still shows the newest state.
+    fn give(&self, mut view: View) {
+        if let Ok(mut views) = self.views.try_lock()
+            && view.commits == self.commits.load(Ordering::SeqCst)
+            && views.len() < MOST_IDLE
+        {
+            view.keys.reset();
+            views.push(view);
+        }
+    }
+}
+
+impl std::fmt::Debug for Idle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Idle")
+            .field("commits", &self.commits)
+            .finish_non_exhaustive()
+    }
 }
 
 impl LmdbSnapshot {
     pub(super) fn new(shared: &Arc<Shared>) -> Result<Self, StoreError> {
-        let txn = shared.env.clone().static_read_txn()?;
+        let view = match shared.idle.take() {
+            Some(view) => view,
+            None => View {
+                // Counted before it begins: a commit in between makes it look older than it is.
+                commits: shared.idle.commits.load(Ordering::SeqCst),
+                txn: shared.env.clone().static_read_txn()?,
+                keys: Bump::new(),
+            },
+        };
         Ok(LmdbSnapshot {
-            txn,
+            view: Some(view),
             shared: Arc::clone(shared),
-            keys: Bump::new(),
         })
     }
 
     /// A view of this state.
     pub fn reader(&self) -> LmdbReader<'_> {
-        self.shared.reader(&self.txn, &self.keys)
+        let view = self.view();
+        self.shared.reader(&view.txn, &view.keys)
+    }
+
+    fn view(&self) -> &View {
+        match &self.view {
+            Some(view) => view,
+            None => unreachable!("a snapshot has its view until it is dropped"),
+        }
+    }
+}
+
+impl Drop for LmdbSnapshot {
+    fn drop(&mut self) {
+        // Another process may commit unseen where this one only reads.
+        if let Some(view) = self.view.take()
+            && !self.shared.options.read_only
+        {
+            self.shared.idle.give(view);
+        }
     }
 }
 
 impl std::fmt::Debug for LmdbSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LmdbSnapshot")
-            .field("id", &self.txn.id())
+            .field("id", &self.view().txn.id())
             .finish_non_exhaustive()
     }
 }
@@ -48,6 +129,31 @@ pub struct LmdbReader<'t> {
     pub(super) keys: &'t Bump,
 }
 
+impl<'t> LmdbReader<'t> {
+    /// One row. Its key is not kept for as long as the row is lent, as that of a [`Read`] is: a pass
+    /// over all facts reads more keys than fit into memory.
+    pub(crate) fn row(
+        &self,
+        structure: StructureId,
+        key: &[u8],
+    ) -> Result<Option<&'t [u8]>, StoreError> {
+        if key.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.database(structure)?.get(self.txn, key)?)
+    }
+
+    #[inline]
+    fn database(&self, structure: StructureId) -> Result<&'t Database, StoreError> {
+        self.structures
+            .get(usize::from(structure))
+            .ok_or(StoreError::NoStructure {
+                structure,
+                structures: self.structures.len(),
+            })
+    }
+}
+
 impl<'t> Reader for LmdbReader<'t> {
     type B = &'t [u8];
     type S = LmdbSource<'t>;
@@ -55,13 +161,7 @@ impl<'t> Reader for LmdbReader<'t> {
 
     #[inline]
     fn open(&self, read: &Read) -> Result<LmdbSource<'t>, StoreError> {
-        let database =
-            self.structures
-                .get(usize::from(read.structure))
-                .ok_or(StoreError::NoStructure {
-                    structure: read.structure,
-                    structures: self.structures.len(),
-                })?;
+        let database = self.database(read.structure)?;
         Ok(LmdbSource(match &read.keys {
             // LMDB has no empty keys, and takes asking for one as an error.
             Keys::Point(key) if key.is_empty() => State::Done,

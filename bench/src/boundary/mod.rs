@@ -12,10 +12,9 @@ use querent::store::lmdb::{Lmdb, LmdbReader, Options};
 use querent::store::{Batch, Fill, Keys, Read, Reader, Source, Store};
 use querent_compiler::model::{Direction, Size, Type};
 use querent_compiler::value::Value;
-use std::error::Error;
-use std::hint::black_box;
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+use crate::Result;
+use std::hint::black_box;
 
 const CATEGORIES: u64 = 50;
 const ROWS_EACH: u64 = 4_000;
@@ -98,7 +97,7 @@ impl Sum {
     }
 }
 
-fn main() -> Result<()> {
+pub fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let layout = layout();
     let options = Options {
@@ -207,7 +206,7 @@ fn scan<'t>(
     let lower = layout.encode_key(&[Value::Text(category(asked(i).0))])?;
     let upper = querent::key::successor(&lower);
     let keys = Keys::Range { lower, upper };
-    run(
+    read(
         reader,
         &Read {
             structure: 0,
@@ -230,7 +229,7 @@ fn get<'t>(
 ) -> Result<()> {
     let (category, post) = asked(i);
     let keys = Keys::Point(layout.encode_key(&key(category, post))?);
-    run(
+    read(
         reader,
         &Read {
             structure: 0,
@@ -244,7 +243,7 @@ fn get<'t>(
     )
 }
 
-fn run<'t>(
+fn read<'t>(
     reader: &LmdbReader<'t>,
     read: &Read,
     layout: &Layout,
@@ -300,7 +299,10 @@ fn compare(
     let time = |side: &dyn Fn(std::ops::Range<u64>) -> Result<Sum>, block: u64| {
         let start = cpu_nanos()?;
         let sum = black_box(side(block * reads..(block + 1) * reads)?);
-        Ok::<_, Box<dyn Error>>(((cpu_nanos()? - start) as f64 / (reads * rows) as f64, sum))
+        Ok::<_, Box<dyn std::error::Error>>((
+            (cpu_nanos()? - start) as f64 / (reads * rows) as f64,
+            sum,
+        ))
     };
     let (mut plains, mut boundaries, mut ratios) = (vec![], vec![], vec![]);
     for block in 0..BLOCKS as u64 {

@@ -1,6 +1,7 @@
 //! The hand-written side: heed and the bytes of the rows, with every offset written down.
 
-use crate::{PAGE, Result, Sum, asked, category};
+use super::{PAGE, Sum, asked, category};
+use crate::Result;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, RoTxn};
 use std::ops::{Bound, Range};

@@ -1,0 +1,55 @@
+//! Measurements of Querent, each a subcommand; without one, all of them at a quick size.
+
+mod boundary;
+mod design;
+mod load;
+mod measure;
+mod reddit;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "\
+usage: cargo xtask bench [WHAT]
+
+  reddit [--posts N] [--comments N]   every question against hand-written code and SQLite
+  load [--rows N]                     a load in a process of its own: rate and memory
+  design                              the time of a design
+  boundary                            the boundary to the store against hand-written code";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (what, rest) = match arguments.split_first() {
+        Some((what, rest)) => (what.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    let done = match what {
+        "" => reddit::run(rest).and_then(|()| design::run()),
+        "reddit" => reddit::run(rest),
+        "load" => load::run(rest),
+        "load-child" => load::child(rest),
+        "design" => design::run(),
+        "boundary" => boundary::run(),
+        _ => Err(format!("found `{what}`, expected one of these:\n\n{USAGE}").into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The number behind a name.
+pub fn option(arguments: &[String], name: &str, otherwise: u64) -> Result<u64> {
+    match arguments.iter().position(|a| a == name) {
+        None => Ok(otherwise),
+        Some(at) => match arguments.get(at + 1).map(|n| n.parse()) {
+            Some(Ok(number)) if number > 0 => Ok(number),
+            found => Err(format!("{name}: found {found:?}, expected a number above 0").into()),
+        },
+    }
+}

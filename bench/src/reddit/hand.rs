@@ -1,0 +1,182 @@
+//! The hand-written side: heed and the bytes that Querent wrote (docs/src/format.md), with every
+//! offset written down, a read transaction for each ask from heed's thread-local slots.
+
+use super::data::{category_name, post_id};
+use super::{Asks, Sum};
+use crate::Result;
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, OnCommit};
+use std::ops::Range;
+use std::path::Path;
+
+type Rows = Database<'static, Bytes, Bytes>;
+
+pub struct Hand {
+    env: Env,
+    category: Rows,
+    post: Rows,
+    by_category: Rows,
+    by_author: Rows,
+    by_post: Rows,
+    totals: Rows,
+    asks: Asks,
+}
+
+struct Opening<'e>([Database<'e, Bytes, Bytes>; 6]);
+
+impl OnCommit for Opening<'_> {
+    type Committed = [Rows; 6];
+    fn on_commit(self, token: &heed::CommitToken) -> [Rows; 6] {
+        self.0.map(|database| database.on_commit(token))
+    }
+}
+
+const NAMES: [&str; 6] = [
+    "category",
+    "post",
+    "post_by_category_name",
+    "post_by_author_id",
+    "comment_by_post_id",
+    "post_totals_by_category_name",
+];
+
+impl Hand {
+    pub fn open(path: &Path, asks: Asks) -> Result<Hand> {
+        // SAFETY: the folder is this process's own, and nothing writes to it.
+        let env = unsafe {
+            EnvOpenOptions::new()
+                .map_size(1 << 40)
+                .max_dbs(6)
+                .open(path)?
+        };
+        let txn = env.read_txn()?;
+        let opened = env.open_databases_and_commit(txn, |opener, txn| -> heed::Result<_> {
+            let mut all = vec![];
+            for name in NAMES {
+                all.extend(opener.open_database::<Bytes, Bytes>(txn, Some(name))?);
+            }
+            Ok(CommitOrAbort::<_, ()>::Commit(
+                all.try_into().ok().map(Opening),
+            ))
+        })?;
+        let databases = opened.commit().flatten().ok_or("a structure is missing")?;
+        let [category, post, by_category, by_author, by_post, totals] = databases;
+        Ok(Hand {
+            env,
+            category,
+            post,
+            by_category,
+            by_author,
+            by_post,
+            totals,
+            asks,
+        })
+    }
+
+    /// Key: category, 0, complement of posted_at (8), complement of the id (16).
+    /// Row: header, three ends, title, url, author's name.
+    pub fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for i in asks {
+            let txn = self.env.read_txn()?;
+            let mut prefix = category_name(self.asks.category(i)).into_bytes();
+            prefix.push(0);
+            let length = prefix.len();
+            for row in self.by_category.prefix_iter(&txn, &prefix)?.take(50) {
+                let (key, row) = row?;
+                let at = !u64::from_be_bytes(key[length..length + 8].try_into()?) ^ 1 << 63;
+                let [title, url, author] = texts::<3>(row, 1)?;
+                sum.row([title, url, author], at as i64);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Post: header, posted_at and author (8 each) among the fixed columns, three ends, category,
+    /// title, url. Comments: key post (16), at (8), id (16); row header, two ends, body, name.
+    pub fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for i in asks {
+            let txn = self.env.read_txn()?;
+            let id = ordered(post_id(self.asks.post(i)));
+            let Some(row) = self.post.get(&txn, &id)? else {
+                continue;
+            };
+            let [_, title, url] = texts::<3>(row, 17)?;
+            sum.row([title, url, ""], 0);
+            for row in self.by_post.prefix_iter(&txn, &id)? {
+                let (key, row) = row?;
+                let at = u64::from_be_bytes(key[16..24].try_into()?) ^ 1 << 63;
+                let [body, author] = texts::<2>(row, 1)?;
+                sum.row([body, author, ""], at as i64);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Key: author (8), complement of posted_at (8), complement of the id (16).
+    /// Row: header, two ends, title, url.
+    pub fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for i in asks {
+            let txn = self.env.read_txn()?;
+            let prefix = (self.asks.user(i) ^ 1 << 63).to_be_bytes();
+            for row in self.by_author.prefix_iter(&txn, &prefix)?.take(20) {
+                let [title, url] = texts::<2>(row?.1, 1)?;
+                sum.row([title, url, ""], 0);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Category: key the name, 0. Totals: the same key; row header, count (8).
+    pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for _ in asks {
+            let txn = self.env.read_txn()?;
+            let mut found = Vec::with_capacity(64);
+            for row in self.category.iter(&txn)? {
+                let key = row?.0;
+                let name = std::str::from_utf8(&key[..key.len() - 1])?;
+                let total = match self.totals.get(&txn, key)? {
+                    Some(row) => i64::from_le_bytes(row[1..9].try_into()?),
+                    None => 0,
+                };
+                found.push((total, name));
+            }
+            found.sort_by(|a, b| b.cmp(a));
+            for (place, (total, name)) in found.iter().enumerate() {
+                sum.row([name, "", ""], *total * place as i64);
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// The order of time: the bytes of a version 1 uuid are in another one.
+fn ordered(id: [u8; 16]) -> [u8; 16] {
+    let [a, b, c, d, e, f, g, h, rest @ ..] = id;
+    let ticks = u64::from_be_bytes([g & 0x0f, h, e, f, a, b, c, d]) << 4 | u64::from(g >> 4);
+    let mut ordered = [0; 16];
+    ordered[..8].copy_from_slice(&ticks.to_be_bytes());
+    ordered[8..].copy_from_slice(&rest);
+    ordered
+}
+
+/// The texts of a narrow row whose ends begin at `ends`.
+#[inline]
+fn texts<const N: usize>(row: &[u8], ends: usize) -> Result<[&str; N]> {
+    if row[0] != 0x10 {
+        return Err("a row of another form".into());
+    }
+    let base = ends + 2 * N;
+    let mut texts = [""; N];
+    let mut start = base;
+    for (i, text) in texts.iter_mut().enumerate() {
+        let at = ends + 2 * i;
+        let end = base + usize::from(u16::from_le_bytes([row[at], row[at + 1]]));
+        *text = std::str::from_utf8(&row[start..end])?;
+        start = end;
+    }
+    Ok(texts)
+}

@@ -1,0 +1,98 @@
+//! The same questions through the library: lazily, every value of every row looked at.
+
+use super::data::{category_name, post_id};
+use super::{Asks, Sum};
+use crate::Result;
+use querent::Database;
+use querent::layout::ValueRef;
+use querent::store::lmdb::Lmdb;
+use querent_compiler::value::Value;
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub struct Library {
+    pub db: Database<Lmdb>,
+    pub asks: Asks,
+}
+
+impl Library {
+    pub fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for i in asks {
+            let category = Value::Text(category_name(self.asks.category(i)));
+            let snapshot = self.db.snapshot()?;
+            let asked = snapshot.ask("front_page", vec![category])?;
+            let mut rows = asked.rows()?;
+            while let Some(row) = rows.next_row()? {
+                let (title, url, author) = (row.text(0)?, row.text(1)?, row.text(3)?);
+                sum.row(
+                    [text(&title), text(&url), text(&author)],
+                    number(&row.get(2)?),
+                );
+            }
+        }
+        Ok(sum)
+    }
+
+    pub fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for i in asks {
+            let post = Value::TimeUuid(post_id(self.asks.post(i)));
+            let snapshot = self.db.snapshot()?;
+            let asked = snapshot.ask("discussion", vec![post])?;
+            let mut rows = asked.rows()?;
+            while let Some(row) = rows.next_row()? {
+                let (title, url) = (row.text(0)?, row.text(1)?);
+                sum.row([text(&title), text(&url), ""], 0);
+                for comment in row.nested(2)? {
+                    let (body, author) = (comment.text(0)?, comment.text(2)?);
+                    let at = number(&comment.get(1)?);
+                    sum.row([text(&body), text(&author), ""], at);
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    pub fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for i in asks {
+            let user = Value::Int(self.asks.user(i) as i64);
+            let snapshot = self.db.snapshot()?;
+            let asked = snapshot.ask("posts_by_user", vec![user])?;
+            let mut rows = asked.rows()?;
+            while let Some(row) = rows.next_row()? {
+                let (title, url) = (row.text(0)?, row.text(1)?);
+                sum.row([text(&title), text(&url), ""], 0);
+            }
+        }
+        Ok(sum)
+    }
+
+    pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
+        let mut sum = Sum::default();
+        for _ in asks {
+            let snapshot = self.db.snapshot()?;
+            let asked = snapshot.ask("busiest", ())?;
+            let mut rows = asked.rows()?;
+            let mut place = 0;
+            while let Some(row) = rows.next_row()? {
+                let name = row.text(0)?;
+                sum.row([text(&name), "", ""], number(&row.get(1)?) * place);
+                place += 1;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+fn text<'a>(value: &'a Option<Cow<'_, str>>) -> &'a str {
+    value.as_deref().unwrap_or_default()
+}
+
+fn number(value: &ValueRef<'_>) -> i64 {
+    match value {
+        ValueRef::Int(number) | ValueRef::Timestamp(number) => *number,
+        _ => 0,
+    }
+}

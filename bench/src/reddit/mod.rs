@@ -1,0 +1,148 @@
+//! The forum of `examples/reddit.querent`: every question through the library against hand-written
+//! code on the same bytes, and against SQLite.
+
+pub mod data;
+mod hand;
+mod library;
+mod sqlite;
+
+use crate::measure::{self, Compared};
+use crate::{Result, load, option};
+use data::Size;
+use querent::Database;
+use sqlite::Indexes;
+
+pub const MODEL: &str = include_str!("../../../examples/reddit.querent");
+
+/// The questions and their rates a second, as the model has them.
+const QUESTIONS: [(&str, f64); 4] = [
+    ("front_page", 5000.0),
+    ("discussion", 2000.0),
+    ("posts_by_user", 300.0),
+    ("busiest", 1.0 / 60.0),
+];
+
+/// What is computed of the rows: enough to force every value to be read.
+#[derive(Default, PartialEq, Debug)]
+pub struct Sum {
+    rows: u64,
+    bytes: u64,
+    numbers: i64,
+}
+
+impl Sum {
+    #[inline]
+    fn row(&mut self, texts: [&str; 3], number: i64) {
+        self.rows += 1;
+        self.bytes += texts.iter().map(|t| t.len() as u64).sum::<u64>();
+        self.numbers = self.numbers.wrapping_add(number);
+    }
+}
+
+/// Which parameters the i-th ask has: the same for all sides.
+#[derive(Clone, Copy)]
+pub struct Asks(Size);
+
+impl Asks {
+    fn category(self, i: u64) -> u64 {
+        data::mix(i, 100) % data::CATEGORIES
+    }
+    fn post(self, i: u64) -> u64 {
+        data::mix(i, 101) % self.0.posts
+    }
+    fn user(self, i: u64) -> u64 {
+        data::mix(i, 102) % self.0.users()
+    }
+}
+
+pub fn run(arguments: &[String]) -> Result<()> {
+    let size = Size {
+        posts: option(arguments, "--posts", 20_000)?,
+        comments: option(arguments, "--comments", 200_000)?,
+    };
+    let folder = tempfile::tempdir()?;
+    let files = data::write(folder.path(), size)?;
+    let path = folder.path().join("querent");
+    println!("{}", load::HEADER);
+    println!("{}\n", load::in_child(&path, &files, size)?);
+    for (_, file) in files {
+        std::fs::remove_file(file)?;
+    }
+    // heed opens a file once per process: the hand-written side has a copy, equal to the byte.
+    let copy = folder.path().join("hand");
+    std::fs::create_dir(&copy)?;
+    std::fs::copy(path.join("data.mdb"), copy.join("data.mdb"))?;
+    let asks = Asks(size);
+    let library = library::Library {
+        db: Database::open(&path)?,
+        asks,
+    };
+    println!(
+        "{} posts, {} comments; {} alternating blocks; a read transaction for each ask on both sides;\n\
+         medians of the thread's CPU time\n",
+        size.posts,
+        size.comments,
+        measure::BLOCKS
+    );
+    {
+        let hand = hand::Hand::open(&copy, asks)?;
+        let against = [
+            measure::compare(&|r| hand.front_page(r), &|r| library.front_page(r))?,
+            measure::compare(&|r| hand.discussion(r), &|r| library.discussion(r))?,
+            measure::compare(&|r| hand.posts_by_user(r), &|r| library.posts_by_user(r))?,
+            measure::compare(&|r| hand.busiest(r), &|r| library.busiest(r))?,
+        ];
+        table("hand-written heed", &against);
+    }
+    std::fs::remove_dir_all(&copy)?;
+    for (what, indexes) in [
+        ("SQLite, plain indexes", Indexes::Plain),
+        ("SQLite, covering indexes", Indexes::Covering),
+    ] {
+        let file = folder.path().join("sqlite");
+        sqlite::create(&file, size, indexes)?;
+        let db = sqlite::open(&file)?;
+        let peer = sqlite::Sqlite::new(&db, asks)?;
+        let against = [
+            measure::compare(&|r| peer.front_page(r), &|r| library.front_page(r))?,
+            measure::compare(&|r| peer.discussion(r), &|r| library.discussion(r))?,
+            measure::compare(&|r| peer.posts_by_user(r), &|r| library.posts_by_user(r))?,
+            measure::compare(&|r| peer.busiest(r), &|r| library.busiest(r))?,
+        ];
+        table(what, &against);
+        drop(peer);
+        drop(db);
+        std::fs::remove_file(&file)?;
+    }
+    Ok(())
+}
+
+/// The questions one by one, and the mix at the model's rates.
+fn table(what: &str, compared: &[Compared]) {
+    println!("| question | {what}, µs | library, µs | ratio | 95 % of the median |");
+    println!("|---|---|---|---|---|");
+    let (mut base, mut side) = (0.0, 0.0);
+    for ((name, rate), one) in QUESTIONS.iter().zip(compared) {
+        let Compared {
+            base_nanos,
+            nanos,
+            ratio,
+            interval: (low, high),
+        } = one;
+        base += rate * base_nanos;
+        side += rate * nanos;
+        println!(
+            "| {name} | {:.2} | {:.2} | {ratio:.3} | {low:.3} to {high:.3} |",
+            base_nanos / 1e3,
+            nanos / 1e3
+        );
+    }
+    let asks: f64 = QUESTIONS.iter().map(|(_, rate)| rate).sum();
+    println!(
+        "| the mix, an ask | {:.2} | {:.2} | {:.3} | {:.1} × as fast |\n",
+        base / asks / 1e3,
+        side / asks / 1e3,
+        side / base,
+        base / side
+    );
+}
