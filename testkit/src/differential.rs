@@ -4,7 +4,7 @@
 use crate::eval::Eval;
 use crate::facts::Facts;
 use crate::generate::{self, Rng, Size};
-use crate::{Oracle, apply, same_answer, unlimited};
+use crate::{Oracle, apply, expire, same_answer, stamp, unlimited};
 use querent::compiler::design::{Options, free_order, target};
 use querent::compiler::model::{Expr, Model, Page, ParamId, Query};
 use querent::compiler::value::Value;
@@ -12,7 +12,7 @@ use querent::compiler::view::facts::MemoryFacts;
 use querent::compiler::view::rows::rows;
 use querent::schema::Schema;
 use querent::store::memory::Memory;
-use querent::{Database, Error};
+use querent::{Clock, Database, Error, ManualClock};
 use std::sync::Arc;
 
 /// How much one run does.
@@ -28,6 +28,8 @@ pub struct Effort {
     pub asks: usize,
     /// Any design instead of the cheapest: plans that no optimum would take are run too.
     pub sampled: bool,
+    /// Facts expire, and time passes.
+    pub timed: bool,
 }
 
 impl Default for Effort {
@@ -38,6 +40,7 @@ impl Default for Effort {
             changes: 6,
             asks: 2,
             sampled: true,
+            timed: true,
         }
     }
 }
@@ -45,7 +48,11 @@ impl Default for Effort {
 /// Runs one seed; the error tells everything needed to see the difference.
 pub fn run(seed: u64, effort: Effort) -> Result<(), String> {
     let mut rng = Rng::new(seed);
-    let text = generate::model(&mut rng, effort.size);
+    let text = if effort.timed {
+        generate::timed_model(&mut rng, effort.size)
+    } else {
+        generate::model(&mut rng, effort.size)
+    };
     run_model(&text, &mut rng, effort, seed).map_err(|e| format!("seed {seed}: {e}\n{text}"))
 }
 
@@ -63,8 +70,11 @@ fn run_model(text: &str, rng: &mut Rng, effort: Effort, seed: u64) -> Result<(),
     let design = querent::compiler::design::design(&model, &options).map_err(|e| e.to_string())?;
     let schema = Arc::new(Schema::new(model.clone(), design));
     let store = Memory::new(schema.structure_names().len());
+    let clock = Arc::new(ManualClock::at(START));
     let database = Database::with_store(Arc::clone(&schema), store);
+    let database = database.with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let (mut facts, mut sequences) = generate::facts(rng, &model, effort.rows);
+    generate::deadlines(rng, &model, &mut facts, START);
     let all = facts
         .rows
         .iter()
@@ -72,13 +82,22 @@ fn run_model(text: &str, rng: &mut Rng, effort: Effort, seed: u64) -> Result<(),
     database
         .put_all(all.collect())
         .map_err(|e| format!("the facts were refused: {e}"))?;
+    for (&root, rows) in &mut facts.rows {
+        rows.values_mut()
+            .for_each(|row| stamp(&model, root, row, START));
+    }
+    expire(&model, &mut facts, START);
     check(&database, &model, &facts, rng, effort, "after the load")?;
     for n in 0..effort.changes {
         let Some(change) = rng.pick(&model.changes).cloned() else {
             break;
         };
         let params = generate::change_params(rng, &model, &facts, &change);
-        let right = apply(&model, &change, &params, &mut facts, &mut sequences);
+        if effort.timed {
+            clock.advance(generate::advance(rng));
+        }
+        let now = clock.now();
+        let right = apply(&model, &change, &params, &mut facts, &mut sequences, now);
         let got = database.change(&change.name, params.clone());
         let what = format!("change {n}: {} with {params:?}", change.name);
         match (&right, &got) {
@@ -87,10 +106,17 @@ fn run_model(text: &str, rng: &mut Rng, effort: Effort, seed: u64) -> Result<(),
             (Err(e), Ok(_)) => return Err(format!("{what} was accepted, but {e:?}")),
             (Err(_), Err(e)) => return Err(format!("{what} failed: {e}")),
         }
+        if effort.timed {
+            clock.advance(generate::advance(rng));
+            expire(&model, &mut facts, clock.now());
+        }
         check(&database, &model, &facts, rng, effort, &what)?;
     }
     Ok(())
 }
+
+/// When a run begins.
+const START: i64 = 1_700_000_000_000;
 
 /// Compares every structure and every question.
 fn check(
@@ -101,6 +127,8 @@ fn check(
     effort: Effort,
     when: &str,
 ) -> Result<(), String> {
+    // What has expired goes before a snapshot is given, not before.
+    drop(database.snapshot().map_err(|e| format!("{when}: {e}"))?);
     structures(database, model, facts).map_err(|e| format!("{when}: {e}"))?;
     let oracle = Oracle::load(model, facts).map_err(|e| format!("{when}: the oracle: {e}"))?;
     for question in &model.questions {

@@ -157,6 +157,7 @@ struct Load<'a> {
     options: &'a LoadOptions,
     rejects: Rejects,
     read: u64,
+    now: i64,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -171,6 +172,9 @@ impl Database<Lmdb> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Self, LoadReport), Error> {
         let start = Instant::now();
+        // The place of what has expired is free.
+        self.refresh()?;
+        let now = self.clock().now();
         let schema = Arc::clone(self.schema());
         let folder = self.store().path().join(LOADING);
         clear(&folder)?;
@@ -191,6 +195,7 @@ impl Database<Lmdb> {
                 count: 0,
             },
             read: 0,
+            now,
             progress,
         };
         let outcome = load.run(self, sources);
@@ -283,9 +288,10 @@ impl Load<'_> {
         if self.rejects.count > 0 && self.options.all_or_nothing {
             return Ok((database, false));
         }
-        let schema = Arc::clone(database.schema());
+        let (schema, clock) = (Arc::clone(database.schema()), Arc::clone(database.clock()));
         let store = self.write(database, &facts)?;
-        Ok((Database::with_store(schema, store), true))
+        let database = Database::with_store(schema, store);
+        Ok((database.with_clock(clock), true))
     }
 
     fn place(&self, root: EntityId, row: &[Value]) -> Result<Vec<u8>, String> {
@@ -368,7 +374,10 @@ impl Load<'_> {
                 text: String::new(),
             };
             let values = match row.row {
-                Ok(values) => values,
+                Ok(mut values) => {
+                    self.schema.set_deadline(root, &mut values, self.now);
+                    values
+                }
                 Err(reject) => {
                     self.rejects.add(reject)?;
                     continue;

@@ -19,7 +19,12 @@ impl Draft {
             for field in &entity.fields {
                 let _ = writeln!(out, "  {} {}", field.name, self.field_text(field));
             }
-            out.push_str("}\n");
+            match entity.expires {
+                Some(after) => {
+                    let _ = writeln!(out, "}} expires after {after}");
+                }
+                None => out.push_str("}\n"),
+            }
         }
         out.push('\n');
         out

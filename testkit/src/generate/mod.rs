@@ -6,6 +6,7 @@ mod data;
 mod draft;
 mod draft_text;
 mod focus;
+mod lifetimes;
 mod params;
 mod paths;
 mod questions;
@@ -13,6 +14,7 @@ mod rng;
 mod values;
 
 pub use data::facts;
+pub use lifetimes::{advance, deadlines};
 pub use params::{change_params, cursor, question_params};
 pub use rng::Rng;
 pub use values::scalar;
@@ -44,9 +46,20 @@ impl Default for Size {
 /// The text of a random model that resolves without errors.
 pub fn model(rng: &mut Rng, size: Size) -> String {
     let draft = Draft::random(rng, size.entities);
+    text(rng, size, &draft)
+}
+
+/// The same, with entities and inserts that expire.
+pub fn timed_model(rng: &mut Rng, size: Size) -> String {
+    let mut draft = Draft::random(rng, size.entities);
+    draft.lifetimes(rng);
+    text(rng, size, &draft)
+}
+
+fn text(rng: &mut Rng, size: Size, draft: &Draft) -> String {
     let mut text = draft.text();
     for i in 0..rng.between(1, size.questions) {
-        let question = questions::question(rng, &draft);
+        let question = questions::question(rng, draft);
         let _ = writeln!(
             text,
             "question q{i} ({}/s)\n  {question}",
@@ -55,7 +68,7 @@ pub fn model(rng: &mut Rng, size: Size) -> String {
     }
     text.push('\n');
     for i in 0..rng.between(1, size.changes) {
-        let change = changes::change(rng, &draft);
+        let change = changes::change(rng, draft);
         let _ = writeln!(text, "change c{i} ({}/s) {change}", rng.between(1, 100));
     }
     text
