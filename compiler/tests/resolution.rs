@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use querent_compiler::diagnostic::{Style, to_text};
+use querent_compiler::diagnostic::{Diagnostic, Style, to_text};
 use querent_compiler::model::*;
 use querent_compiler::value::Value;
 
@@ -526,7 +526,7 @@ fn nothing_refuses_an_expiry() {
              entity C (10) {{ id int key  {fields} }}"
         );
         let (_, found) = querent_compiler::parse("expiry", &text);
-        let found = found.into_iter().filter(|d| d.is_error());
+        let found = found.into_iter().filter(Diagnostic::is_error);
         found.map(|d| (d.code.id, d.message)).collect::<Vec<_>>()
     };
     assert_eq!(with("b -> B as cs (avg 1, max 9) on delete cascade"), []);

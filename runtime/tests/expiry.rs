@@ -1,6 +1,7 @@
 //! Expiry on the embedded store, under a clock that the tests set.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use querent::compiler::value::Value;
 use querent::store::{Store, WriteSet, lmdb};
 use querent::verify::VerifyOptions;
 use querent::{Clock, Database, Error, ManualClock};
@@ -152,7 +153,6 @@ fn many_expire_in_bounded_changes() {
     let (case, database) = Case::new();
     let entity = database.entity("Session").unwrap();
     let row = |id: i64| {
-        use querent::compiler::value::Value;
         // The deadline, last, is left for the database.
         let user = Value::Key(vec![Value::Int(1)]);
         let note = Value::Text("put".into());
@@ -229,7 +229,6 @@ fn a_damaged_list_deletes_nothing() {
     let root = database.entity("Session").unwrap();
     let (list, _) = &schema.access.expiries[&root];
     let (list, layout) = (*list, &schema.layouts[usize::from(*list)]);
-    use querent::compiler::value::Value;
     let key = layout
         .encode_key(&[Value::Timestamp(0), Value::Int(1)])
         .unwrap();

@@ -222,7 +222,7 @@ fn print_change(
     };
     let does = match model.changes.get(at) {
         Some(change) => change::statements(model, change),
-        None => "what no one asks for: an instance goes when its time has come".into(),
+        None => "the delete of an instance whose time has come".into(),
     };
     writeln!(
         out,
