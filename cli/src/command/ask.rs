@@ -97,7 +97,7 @@ fn opened(path: &Path, terminal: &mut Terminal) -> Result<Database> {
         }
         Err(error) => {
             terminal.remark(&format!(
-                "facts that have expired may be shown: {error}, which removes them"
+                "facts that have expired may be shown, for they cannot be removed: {error}"
             ))?;
             Ok(reading()?)
         }
