@@ -587,3 +587,27 @@ fn load_takes_files_in_any_order_and_names_what_it_rejects() {
     place.run("load blog.db Autor=author.csv").expect(2);
     place.run("verify nowhere.db").expect(2);
 }
+
+#[test]
+fn what_has_expired_is_removed_by_who_may_write() {
+    let place = Place::new();
+    let model = "entity Visit (1k) { id int key } expires after 1ms
+                 question visits (1/s) select id from Visit order by id
+                 change visit (1/s) insert Visit";
+    std::fs::write(place.path().join("visits.querent"), model).unwrap();
+    place
+        .run("create visits.db --model visits.querent")
+        .expect(0);
+    place.run("change visits.db visit id=1").expect(0);
+    // Another process writes, and has nothing to do: who can only read shows what is there.
+    let writer = querent::Database::open(place.path().join("visits.db")).unwrap();
+    let asked = place.run("ask visits.db visits --format jsonl").expect(0);
+    assert_eq!(asked.out, "{\"id\":1}\n");
+    assert!(asked.err.contains("have expired"), "{}", asked.err);
+    place.run("refresh visits.db").expect(2);
+    drop(writer);
+    let asked = place.run("ask visits.db visits --format jsonl").expect(0);
+    assert_eq!((asked.out.as_str(), asked.err.as_str()), ("", ""));
+    let refreshed = place.run("refresh visits.db").expect(0);
+    assert_eq!(refreshed.out, "0 instances removed\n");
+}

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use querent_compiler::diagnostic::{Style, to_text};
+use querent_compiler::diagnostic::{Diagnostic, Style, to_text};
 use querent_compiler::model::*;
 use querent_compiler::value::Value;
 
@@ -464,4 +464,90 @@ fn shapes_of_one_are_records() {
         panic!()
     };
     assert_eq!(inner.over, [unfold(vec![author], Many::Back(author))]);
+}
+
+#[test]
+fn what_expires_has_a_deadline_that_nobody_can_name() {
+    let text = "
+        entity A (10) { id int key } expires after 2d
+        entity B is A (5) { x int }
+        entity C is B (2) { y int } expires after 5s
+        entity D (10) { id int key  z int }
+        entity E (10) { id int key }
+        change a (1/s) insert A
+        change b (1/s) insert B
+        change c (1/s) upsert C expires after 1ms
+        change d (1/s) insert D expires after 3min
+        change e (1/s) insert D
+        change f (1/s) insert E
+        question q (1/s) select * from D where id = $id";
+    let (model, found) = querent_compiler::parse("expiry", text);
+    let m = model.unwrap_or_else(|| panic!("{found:?}"));
+    let day = 86_400_000;
+    let lives: Vec<Option<u64>> = m
+        .changes
+        .iter()
+        .map(|c| match c.statements[0] {
+            Statement::Insert { expires, .. } => expires,
+            _ => panic!(),
+        })
+        .collect();
+    let expected = [
+        Some(2 * day),
+        Some(2 * day),
+        Some(1),
+        Some(180_000),
+        None,
+        None,
+    ];
+    assert_eq!(lives, expected);
+    let roots: Vec<&str> = m
+        .expiring()
+        .map(|(root, _)| m.entity(root).name.as_str())
+        .collect();
+    assert_eq!(roots, ["A", "D"]);
+    // One deadline for the whole hierarchy, last in its row; nothing gives or selects it.
+    assert_eq!(m.deadline_slot(entity(&m, "C")), Some(4));
+    assert_eq!(m.deadline_slot(entity(&m, "E")), None);
+    assert_eq!(m.questions[0].query.select.len(), 2);
+    assert!(
+        m.changes
+            .iter()
+            .all(|c| c.params.iter().all(|p| !p.name.contains("expires")))
+    );
+}
+
+#[test]
+fn nothing_refuses_an_expiry() {
+    let with = |fields: &str| {
+        let text = format!(
+            "entity A (10) {{ id int key }} expires after 2d
+             entity B (10) {{ id int key  a -> A as bs (avg 1, max 9) on delete cascade }}
+             entity C (10) {{ id int key  {fields} }}"
+        );
+        let (_, found) = querent_compiler::parse("expiry", &text);
+        let found = found.into_iter().filter(Diagnostic::is_error);
+        found.map(|d| (d.code.id, d.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(with("b -> B as cs (avg 1, max 9) on delete cascade"), []);
+    assert_eq!(with("a -> A? as cs (avg 1, max 9) on delete clear"), []);
+    let refused = with("a -> A as cs (avg 1, max 9)");
+    assert_eq!(
+        refused,
+        [(
+            "E064",
+            "`A` expires, and `C.a` refuses the delete of it".into()
+        )]
+    );
+    let refused = with("b -> B as cs (avg 1, max 9) on delete refuse");
+    let through = "`A` expires, and `C.b` refuses the delete of `B`, which falls with it";
+    assert_eq!(refused, [("E064", through.into())]);
+    let refused = with("list list<{ a -> A }> (avg 2, max 9)");
+    assert_eq!(
+        refused,
+        [(
+            "E064",
+            "`A` expires, and `C.list` refuses the delete of it".into()
+        )]
+    );
 }

@@ -1,6 +1,7 @@
 //! A database: a model, its design, and a store that runs it.
 
-use crate::change::{ChangeFailure, Receipt, Work, decide};
+use crate::change::{ChangeFailure, Receipt, Work};
+use crate::clock::{Clock, SystemClock};
 use crate::operator::{Actual, Answer, Ask, AskError};
 use crate::params::{ParamError, Params};
 use crate::schema::Schema;
@@ -77,6 +78,7 @@ impl From<ChangeError<ChangeFailure>> for Error {
 pub struct Database<S = Lmdb> {
     schema: Arc<Schema>,
     store: S,
+    clock: Arc<dyn Clock>,
 }
 
 impl Database<Lmdb> {
@@ -101,10 +103,7 @@ impl Database<Lmdb> {
             &meta,
             lmdb::Options::default(),
         )?;
-        Ok(Database {
-            schema: Arc::new(schema),
-            store,
-        })
+        Ok(Database::with_store(Arc::new(schema), store))
     }
 
     /// Opens the database in a folder.
@@ -130,10 +129,8 @@ impl Database<Lmdb> {
             .ok_or_else(|| format("no design"))?;
         let design: Design =
             serde_json::from_slice(&bytes).map_err(|_| format("another design"))?;
-        Ok(Database {
-            schema: Arc::new(Schema::new(model, design)),
-            store,
-        })
+        let schema = Arc::new(Schema::new(model, design));
+        Ok(Database::with_store(schema, store))
     }
 }
 
@@ -148,7 +145,23 @@ pub fn schema_of(file_name: &str, text: &str, options: &Options) -> Result<Schem
 impl<S: Store> Database<S> {
     /// A database over any store that has the schema's structures.
     pub fn with_store(schema: Arc<Schema>, store: S) -> Self {
-        Database { schema, store }
+        let clock = Arc::new(SystemClock);
+        Database {
+            schema,
+            store,
+            clock,
+        }
+    }
+
+    /// The same database under another clock than the machine's.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Database { clock, ..self }
+    }
+
+    /// The clock by which facts expire.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// Model, design, layouts.
@@ -173,9 +186,11 @@ impl<S: Store> Database<S> {
 
     /// A state of the database to ask several questions of, and to read rows from lazily.
     pub fn snapshot(&self) -> Result<Snapshot<S>, Error> {
+        let (inner, overdue) = self.settled()?;
         Ok(Snapshot {
             schema: Arc::clone(&self.schema),
-            inner: self.store.snapshot()?,
+            inner,
+            overdue,
         })
     }
 
@@ -196,13 +211,7 @@ impl<S: Store> Database<S> {
             .map(|c| c.params.as_slice())
             .unwrap_or_default();
         let params = params.into().bind(&schema.model, declared)?;
-        let job = Arc::clone(&self.schema);
-        Ok(self.store.change(
-            move |reader: &S::Reader<'_>| match job.model.changes.get(at) {
-                Some(change) => decide(&job, reader, &Work::Change(change, at, &params)),
-                None => Ok(Default::default()),
-            },
-        )?)
+        self.apply(Work::Change(at, params))
     }
 
     /// Inserts whole rows (fact rows of the entity), or puts them in the place of what is there.
@@ -213,10 +222,7 @@ impl<S: Store> Database<S> {
 
     /// The same for rows of several entities, which may refer to one another.
     pub fn put_all(&self, rows: Vec<(EntityId, Vec<Value>)>) -> Result<Receipt, Error> {
-        let job = Arc::clone(&self.schema);
-        Ok(self
-            .store
-            .change(move |reader: &S::Reader<'_>| decide(&job, reader, &Work::Put(&rows)))?)
+        self.apply(Work::Put(rows))
     }
 
     /// An entity by name, links as `Entity.side`.
@@ -246,6 +252,7 @@ fn position<'n>(
 pub struct Snapshot<S: Store> {
     schema: Arc<Schema>,
     inner: S::Snapshot,
+    overdue: Option<i64>,
 }
 
 impl<S: Store> Snapshot<S> {
@@ -274,6 +281,12 @@ impl<S: Store> Snapshot<S> {
             declared,
             reader: S::reader(&self.inner),
         })
+    }
+
+    /// Where the database is open for reading only, and facts are here that have expired since the
+    /// process that writes last asked or changed something: the earliest of their deadlines.
+    pub fn overdue(&self) -> Option<i64> {
+        self.overdue
     }
 
     /// A reader of the stored rows.

@@ -51,8 +51,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 pub mod change;
+mod clock;
 pub mod cursor;
 mod database;
+mod expiry;
 pub mod facts;
 pub mod key;
 pub mod layout;
@@ -69,6 +71,7 @@ pub mod value_ref;
 pub mod verify;
 
 pub use change::{ChangeFailure, Receipt, Refusal};
+pub use clock::{Clock, ManualClock, SystemClock};
 pub use database::{Answered, Asked, Database, Error, Snapshot, schema_of};
 pub use params::{ParamError, Params};
 pub use querent_compiler as compiler;

@@ -3,7 +3,8 @@
 use crate::layout::{Column, KeyPart, Layout};
 use querent_compiler::design::access::Access;
 use querent_compiler::design::{Design, StructureId};
-use querent_compiler::model::{Field, Model, Sequence};
+use querent_compiler::model::{EntityId, Field, Model, Sequence};
+use querent_compiler::value::Value;
 use querent_compiler::view::reads::{Position, Route, reads};
 use querent_compiler::view::stored_types;
 use std::collections::BTreeMap;
@@ -73,12 +74,20 @@ impl Schema {
         names
     }
 
+    /// Gives a whole row that does not say when it expires the deadline of what is made now.
+    pub(crate) fn set_deadline(&self, root: EntityId, row: &mut [Value], now: i64) {
+        let Some(slot) = self.model.deadline_slot(root) else {
+            return;
+        };
+        let of = crate::verify::concrete(&self.model, root, row).unwrap_or(root);
+        if let Some(place) = row.get_mut(slot).filter(|v| v.is_null()) {
+            *place = crate::expiry::deadline(now, self.model.lifetime(of));
+        }
+    }
+
     /// Attributes of an entity's row that the database numbers: slot, and the reference that they
     /// are counted per.
-    pub(crate) fn sequence_slots(
-        &self,
-        root: querent_compiler::model::EntityId,
-    ) -> Vec<(usize, Sequence)> {
+    pub(crate) fn sequence_slots(&self, root: EntityId) -> Vec<(usize, Sequence)> {
         let fields = self.model.root(root).fields.iter().enumerate();
         fields
             .filter_map(|(slot, field)| match field {

@@ -24,6 +24,8 @@ pub struct Effort {
     pub sampled: bool,
     /// The store.
     pub on: On,
+    /// Facts expire, and time passes.
+    pub timed: bool,
     /// Texts and blobs have no bound and some are long: longer than any key, unless a structure
     /// must keep them in order.
     pub long: bool,
@@ -38,6 +40,7 @@ impl Default for Effort {
             asks: 2,
             sampled: true,
             on: On::Memory,
+            timed: true,
             long: false,
         }
     }

@@ -21,7 +21,7 @@ pub mod numbers;
 pub mod oracle;
 pub mod script;
 
-pub use apply::{Refusal, Sequences, apply, put};
+pub use apply::{Refusal, Sequences, apply, expire, put, stamp};
 pub use compare::{Difference, same_answer, unlimited};
 pub use eval::{Answer, Eval};
 pub use facts::Facts;

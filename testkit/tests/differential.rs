@@ -73,6 +73,7 @@ fn seeds_that_failed_once() {
             wide: false,
             ..Size::default()
         },
+        timed: false,
         ..Effort::default()
     };
     for seed in [64, 1052, 1247, 1342, 1931, 1964, 2202, 2283] {

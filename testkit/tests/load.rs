@@ -9,10 +9,11 @@ use querent::load::{LoadOptions, LoadReport};
 use querent::store::lmdb::Lmdb;
 use querent::store::{Batch, Fill, Keys, Read, Reader, Source, Store};
 use querent::verify::VerifyOptions;
-use querent::{Database, Error};
+use querent::{Database, Error, ManualClock};
 use querent_testkit::facts::concrete;
 use querent_testkit::generate::{self, Rng, Size};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const BLOG: &str = "
 model blog
@@ -45,7 +46,8 @@ impl Case {
         };
         let database =
             Database::create_with(folder.path().join("db"), "test.querent", model, &options)
-                .unwrap();
+                .unwrap()
+                .with_clock(clock());
         Case {
             folder,
             database: Some(database),
@@ -77,7 +79,8 @@ impl Case {
 
     fn reopen(&mut self) {
         self.database = None;
-        self.database = Some(Database::open(self.folder.path().join("db")).unwrap());
+        let database = Database::open(self.folder.path().join("db")).unwrap();
+        self.database = Some(database.with_clock(clock()));
     }
 }
 
@@ -86,6 +89,11 @@ fn skipping() -> LoadOptions {
         all_or_nothing: false,
         ..LoadOptions::default()
     }
+}
+
+/// Time stands still, so that what is made twice expires at the same moment.
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(1_700_000_000_000))
 }
 
 fn content(database: &Database<Lmdb>) -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
@@ -514,9 +522,9 @@ fn cells<'r>(model: &Model, entity: EntityId, row: &'r [Value]) -> Vec<(String, 
 
 #[test]
 fn what_is_loaded_equals_what_is_put() {
-    for (seed, long) in (1..15).flat_map(|seed| [(seed, false), (seed, true)]) {
+    for (seed, long) in (1..22).flat_map(|seed| [(seed, false), (seed, true)]) {
         let mut rng = Rng::new(seed);
-        let mut text = generate::model(
+        let mut text = generate::timed_model(
             &mut rng,
             Size {
                 entities: 3,
@@ -525,6 +533,10 @@ fn what_is_loaded_equals_what_is_put() {
                 wide: true,
             },
         );
+        // Of a value of any type JSON keeps what JSON has: a timestamp comes back as text.
+        if text.contains(" any") {
+            continue;
+        }
         if long {
             // Longer than what is kept whole, in keys and elsewhere.
             text = text.replace("(8, max 60)", "(8)");
@@ -577,9 +589,14 @@ fn what_is_loaded_equals_what_is_put() {
         };
         let report = case.load(&named, &options);
         assert!(report.applied, "seed {seed}: {:?}\n{text}", report.rejects);
-        assert!(
-            content(case.db()) == content(other.db()),
-            "seed {seed}\n{text}"
-        );
+        let names = case.db().schema().structure_names();
+        let stored = content(case.db()).into_iter().zip(content(other.db()));
+        for (name, (loaded, put)) in names.iter().zip(stored) {
+            let differs = loaded.iter().zip(&put).find(|(l, p)| l != p);
+            assert!(
+                differs.is_none() && loaded.len() == put.len(),
+                "seed {seed}, {name}: {differs:?}\n{text}"
+            );
+        }
     }
 }

@@ -46,6 +46,7 @@ fn entity(name: &str, root: EntityId, fields: Vec<Field>) -> Entity {
         key: vec![0],
         sides: vec![],
         expires: None,
+        deadline: None,
     }
 }
 
@@ -146,6 +147,7 @@ fn facts(model: &Model) -> (Facts, Sequences) {
             &[Value::Int(id), name],
             &mut facts,
             &mut sequences,
+            0,
         )
         .unwrap();
     }
@@ -167,7 +169,7 @@ fn facts(model: &Model) -> (Facts, Sequences) {
     for (author, editor, tags, lines) in posts {
         let tags = Value::Set(tags.into_iter().map(text).collect());
         let row = [Value::Null, author, editor, tags, Value::List(lines)];
-        put(model, POST, &row, &mut facts, &mut sequences).unwrap();
+        put(model, POST, &row, &mut facts, &mut sequences, 0).unwrap();
     }
     (facts, sequences)
 }
@@ -205,7 +207,14 @@ fn delete_user(id: i64) -> Statement {
 fn try_change(model: &Model, statements: Vec<Statement>) -> (Facts, Result<(), Refusal>) {
     let (mut facts, mut sequences) = facts(model);
     let before = facts.clone();
-    let result = apply(model, &change(statements), &[], &mut facts, &mut sequences);
+    let result = apply(
+        model,
+        &change(statements),
+        &[],
+        &mut facts,
+        &mut sequences,
+        0,
+    );
     if result.is_err() {
         assert_eq!(facts, before, "a refused change leaves nothing");
     }
@@ -251,6 +260,7 @@ fn inserts_updates_and_conditions() {
         entity: USER,
         values: vec![(0, Expr::Const(Value::Int(id))), (1, Expr::Const(name))],
         upsert,
+        expires: None,
     };
     assert!(matches!(
         try_change(&model, vec![insert(1, text("x"), false)]).1,
@@ -312,6 +322,7 @@ fn sequences_count_on() {
             (4, empty(Value::List)),
         ],
         upsert: false,
+        expires: None,
     };
     let refused = apply(
         &model,
@@ -319,6 +330,7 @@ fn sequences_count_on() {
         &[],
         &mut facts,
         &mut sequences,
+        0,
     );
     assert!(matches!(refused, Err(Refusal::Dangling { .. })));
     apply(
@@ -327,6 +339,7 @@ fn sequences_count_on() {
         &[],
         &mut facts,
         &mut sequences,
+        0,
     )
     .unwrap();
     let ids: Vec<_> = facts

@@ -6,7 +6,7 @@
 use querent_compiler::model::{Model, Type};
 use querent_compiler::value::Value;
 use querent_testkit::generate::{self, Rng, Size};
-use querent_testkit::{Answer, Eval, Facts, Oracle, apply, same_answer, unlimited};
+use querent_testkit::{Answer, Eval, Facts, Oracle, apply, expire, same_answer, stamp, unlimited};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name)
@@ -105,7 +105,7 @@ fn sqlite_and_the_naive_evaluator_agree() {
             let index = rng.below(model.changes.len());
             let change = &model.changes[index];
             let params = generate::change_params(&mut rng, &model, &facts, change);
-            match apply(&model, change, &params, &mut facts, &mut sequences) {
+            match apply(&model, change, &params, &mut facts, &mut sequences, 0) {
                 Ok(()) => applied += 1,
                 Err(_) => refused += 1,
             }
@@ -140,6 +140,7 @@ fn random_facts_keep_the_rules() {
             &[],
             &mut facts.clone(),
             &mut sequences.clone(),
+            0,
         );
         assert_eq!(result, Ok(()), "seed {seed}\n{text}");
         let null = |v: &Value| matches!(v, Value::Float(f) if f.is_nan() || (*f == 0.0 && f.is_sign_negative()));
@@ -153,4 +154,33 @@ fn random_facts_keep_the_rules() {
             "seed {seed}"
         );
     }
+}
+
+/// The random cases of expiry must mean something: facts expire, fall with others, and stay.
+#[test]
+fn random_facts_expire_as_time_passes() {
+    let (mut models, mut gone, mut left) = (0, 0, 0);
+    for seed in 1..60 {
+        let mut rng = Rng::new(seed);
+        let text = generate::timed_model(&mut rng, Size::default());
+        let (model, found) = querent_compiler::parse("random.querent", &text);
+        let model = model.unwrap_or_else(|| panic!("seed {seed}: {found:?}\n{text}"));
+        models += usize::from(model.expiring().next().is_some());
+        let (mut facts, _) = generate::facts(&mut rng, &model, 12);
+        for (&root, rows) in &mut facts.rows {
+            rows.values_mut()
+                .for_each(|row| stamp(&model, root, row, 0));
+        }
+        let before = facts.len();
+        expire(&model, &mut facts, 60_000);
+        gone += before - facts.len();
+        left += facts.len();
+        let again = facts.clone();
+        expire(&model, &mut facts, 60_000);
+        assert_eq!(facts, again, "seed {seed}: what is due goes at once");
+    }
+    assert!(
+        models > 20 && gone > 100 && left > gone,
+        "{models} models, {gone} gone, {left} left"
+    );
 }

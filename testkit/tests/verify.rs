@@ -8,7 +8,7 @@ use querent::schema::Schema;
 use querent::store::memory::Memory;
 use querent::store::{Phase, Store, StoreError, WriteSet};
 use querent::verify::{FindingKind, Report, VerifyOptions};
-use querent::{Database, schema_of};
+use querent::{Database, ManualClock, schema_of};
 use querent_testkit::generate::{self, Rng, Size};
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ fn database(
 ) -> Database<Memory> {
     let schema = Arc::new(schema_of("test.querent", text, options).unwrap());
     let store = Memory::new(schema.structure_names().len());
-    let database = Database::with_store(Arc::clone(&schema), store);
+    let database = Database::with_store(Arc::clone(&schema), store)
+        .with_clock(Arc::new(ManualClock::at(1_700_000_000_000)));
     database.put_all(facts(&schema)).unwrap();
     database
 }
@@ -29,7 +30,7 @@ fn database(
 fn random(seed: u64, rows: usize) -> Database<Memory> {
     let mut rng = Rng::new(seed);
     // Small models and any design: what is tested here is verify, not the search for the cheapest.
-    let mut text = generate::model(
+    let mut text = generate::timed_model(
         &mut rng,
         Size {
             entities: 3,

@@ -16,7 +16,7 @@ use querent_compiler::design::Plan;
 use querent_compiler::model::{Expr, Page, Question};
 use querent_compiler::value::Value;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Ask a question
@@ -51,11 +51,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
-    let options = lmdb::Options {
-        read_only: true,
-        ..lmdb::Options::default()
-    };
-    let database = Database::open_with(&arguments.database, options)?;
+    let database = opened(&arguments.database, terminal)?;
     let snapshot = database.snapshot()?;
     let asker = Asker {
         database: &database,
@@ -77,6 +73,35 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         asker.answer(pairs.collect::<Vec<_>>().into(), terminal)?;
     }
     Ok(Outcome::Clean)
+}
+
+/// Opens for reading. Where facts have expired that nobody has removed yet this command does; where
+/// another process writes, it says so.
+fn opened(path: &Path, terminal: &mut Terminal) -> Result<Database> {
+    let reading = || {
+        let options = lmdb::Options {
+            read_only: true,
+            ..lmdb::Options::default()
+        };
+        Database::open_with(path, options)
+    };
+    let database = reading()?;
+    if database.snapshot()?.overdue().is_none() {
+        return Ok(database);
+    }
+    drop(database);
+    match Database::open(path) {
+        Ok(database) => {
+            database.refresh()?;
+            Ok(database)
+        }
+        Err(error) => {
+            terminal.remark(&format!(
+                "facts that have expired may be shown, for they cannot be removed: {error}"
+            ))?;
+            Ok(reading()?)
+        }
+    }
 }
 
 struct Asker<'a> {

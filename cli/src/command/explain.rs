@@ -217,8 +217,12 @@ fn print_change(
         unit,
         ..
     } = designed;
-    let (Some(plan), Some(change)) = (design.writes.get(at), model.changes.get(at)) else {
+    let Some(plan) = design.writes.get(at) else {
         return Ok(());
+    };
+    let does = match model.changes.get(at) {
+        Some(change) => change::statements(model, change),
+        None => "the delete of an instance whose time has come".into(),
     };
     writeln!(
         out,
@@ -227,7 +231,7 @@ fn print_change(
         unit.show(plan.cost),
         rate(designed, plan.weight),
     )?;
-    writeln!(out, "  does {}", change::statements(model, change))?;
+    writeln!(out, "  does {does}")?;
     writeln!(out, "\n{}", words::heading(colour, "Write plan"))?;
     change::print_plan(model, plan, *unit, colour, out)
 }

@@ -10,6 +10,7 @@ mod explain;
 mod fmt;
 mod load;
 mod put;
+mod refresh;
 mod tour;
 mod verify;
 
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Ask(ask::Arguments),
     Change(change::Arguments),
     Verify(verify::Arguments),
+    Refresh(refresh::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -83,6 +85,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Outcome>
         Command::Ask(a) => ask::run(a, terminal),
         Command::Change(a) => change::run(a, terminal),
         Command::Verify(a) => verify::run(a, terminal),
+        Command::Refresh(a) => refresh::run(a, terminal),
         Command::Completions(a) => completions::run(a, terminal),
     }
 }

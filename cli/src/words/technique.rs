@@ -38,7 +38,7 @@ pub(crate) fn meaning(technique: &str) -> &'static str {
         "blob-apart" => "keeps large values apart from those that are read often",
         "popular-key-split" => "splits a popular key into sub-partitions as it grows",
         "packed-series" => "packs many measurements into one row",
-        "time-to-live" => "rows that expire by themselves",
+        "time-to-live" => "keeps when an instance expires, so that it goes by itself",
         _ => "",
     }
 }
@@ -58,6 +58,7 @@ mod tests {
             "bucket",
             "hash-prefix",
             "reverse-timestamp",
+            "time-to-live",
         ];
         for name in names {
             assert!(!super::meaning(name).is_empty(), "{name}");

@@ -110,13 +110,14 @@ pub(super) fn slot_of(model: &Model, field: Field) -> Option<Slot<'_>> {
     }
 }
 
-/// The fields that an instance of the concrete entity has: its own and inherited ones.
+/// The fields that an instance of the concrete entity has: its own and inherited ones. When it
+/// expires is for the database to say.
 pub(super) fn slots(model: &Model, concrete: EntityId) -> impl Iterator<Item = Slot<'_>> {
-    model
-        .root(concrete)
-        .fields
+    let root = model.root(concrete);
+    let deadline = root.deadline.map(Field::Attribute);
+    root.fields
         .iter()
-        .filter(move |&&field| declared_for(model, concrete, field))
+        .filter(move |&&field| declared_for(model, concrete, field) && Some(field) != deadline)
         .filter_map(|&field| slot_of(model, field))
 }
 

@@ -48,6 +48,7 @@ impl Builder {
             key: vec![],
             sides: vec![],
             expires: None,
+            deadline: None,
         });
         id
     }

@@ -39,6 +39,9 @@ pub struct Access {
     pub referrers: BTreeMap<ReferenceId, ReferrerPath>,
     /// Where a unique attribute's value is looked up: (structure, positions of the owner's key).
     pub unique: BTreeMap<AttributeId, (StructureId, Vec<usize>)>,
+    /// Where the instances of a root that expire are listed by deadline: (structure, positions of
+    /// the instance's key behind it).
+    pub expiries: BTreeMap<EntityId, (StructureId, Vec<usize>)>,
 }
 
 impl Access {
@@ -109,6 +112,13 @@ impl Access {
             });
             if let Some(path) = found {
                 access.unique.insert(attribute, path);
+            }
+        }
+        for (id, s) in structures.iter().enumerate() {
+            if super::expiry::is_list(model, s)
+                && let Some(key) = positions(s, &key_paths(model, s.anchor))
+            {
+                access.expiries.insert(s.anchor, (id as StructureId, key));
             }
         }
         access

@@ -428,6 +428,7 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
             s.key().any(|e| matches!(e, Expr::Call(Function::Hash, _))),
         ),
         ("reverse-timestamp", time_desc),
+        ("time-to-live", super::expiry::keeps_deadline(model, s)),
     ];
     list.into_iter()
         .filter(|(_, used)| *used)

@@ -4,7 +4,7 @@
 use super::shape::reference_paths;
 use super::stats::{Extent, LIST, Stats};
 use crate::model::{
-    Change, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, Pred, Query,
+    Change, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred, Query,
     ReferenceId, Statement, Type,
 };
 use crate::view::reads::{Position, Route, RouteStep, reads};
@@ -165,16 +165,7 @@ fn collect_effects(
                 delete_effects(stats, model.entity(*entity).root, count, out, &mut vec![]);
             }
             Statement::ForEach { list, body, .. } => {
-                let size = match change.params.get(list.index()).map(|p| &p.ty) {
-                    Some(Type::List(_, size) | Type::Set(_, size)) if size.avg > 0.0 => Extent {
-                        avg: size.avg,
-                        max: size.max.unwrap_or(size.avg * 100.0),
-                    },
-                    _ => Extent {
-                        avg: LIST,
-                        max: LIST * 100.0,
-                    },
-                };
+                let size = list_size(change, *list);
                 let times = Extent {
                     avg: times.avg * size.avg,
                     max: times.max * size.max,
@@ -185,9 +176,23 @@ fn collect_effects(
     }
 }
 
+/// How long a list parameter is.
+pub(crate) fn list_size(change: &Change, list: ParamId) -> Extent {
+    match change.params.get(list.index()).map(|p| &p.ty) {
+        Some(Type::List(_, size) | Type::Set(_, size)) if size.avg > 0.0 => Extent {
+            avg: size.avg,
+            max: size.max.unwrap_or(size.avg * 100.0),
+        },
+        _ => Extent {
+            avg: LIST,
+            max: LIST * 100.0,
+        },
+    }
+}
+
 /// A delete and what it does to those that refer to it. `above`: entities whose delete led here;
 /// a cycle of cascades is followed once.
-fn delete_effects(
+pub(crate) fn delete_effects(
     stats: &Stats,
     entity: EntityId,
     count: Extent,
@@ -228,7 +233,7 @@ fn delete_effects(
 }
 
 /// Effects of one kind on one entity are one effect.
-fn merged(effects: Vec<Effect>) -> Vec<Effect> {
+pub(crate) fn merged(effects: Vec<Effect>) -> Vec<Effect> {
     let mut out: Vec<Effect> = Vec::new();
     for effect in effects {
         match out

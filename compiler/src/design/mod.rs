@@ -5,6 +5,7 @@ mod build;
 mod change;
 pub mod display;
 mod equality;
+mod expiry;
 mod json;
 mod options;
 mod plan;
@@ -75,7 +76,7 @@ pub struct Design {
     pub notes: Vec<Note>,
     /// The plan of each question, in the model's order.
     pub plans: Vec<PricedPlan>,
-    /// The write plan of each change, in the model's order.
+    /// The write plan of each change, in the model's order; behind them those of expiries.
     pub writes: Vec<WritePlan>,
     /// Sum of all costs, weighted by rates.
     pub total: f64,
@@ -232,6 +233,10 @@ impl<'m> Prepared<'m> {
             });
         }
         let mut writers = Vec::new();
+        let checked = |e| {
+            let checks = change::checks(model, &e);
+            (e, checks)
+        };
         for (change, finds) in model.changes.iter().zip(enumerated.finds) {
             let weight = weight(&change.rates);
             let fewest =
@@ -242,13 +247,17 @@ impl<'m> Prepared<'m> {
                 options: within_limits(&planner, options),
             }));
             let effects = change::effects(&planner.stats, change, &found);
-            let checked = effects.into_iter().map(|e| {
-                let checks = change::checks(model, &e);
-                (e, checks)
-            });
             writers.push(Writer {
                 weight,
-                effects: checked.collect(),
+                effects: effects.into_iter().map(checked).collect(),
+            });
+        }
+        for (root, _) in model.expiring() {
+            let rate = |c: &Change| weight(&c.rates) * expiry::inserted(model, c, root);
+            let effects = expiry::effects(&planner.stats, root).into_iter();
+            writers.push(Writer {
+                weight: model.changes.iter().map(rate).sum(),
+                effects: effects.map(checked).collect(),
             });
         }
         Ok(Prepared {
@@ -312,6 +321,9 @@ fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignE
         );
         planner.admit(s);
     });
+    for list in model.roots().filter_map(|root| expiry::list(model, root)) {
+        planner.shapes.intern(model, list);
+    }
     // The first round makes candidates, the second matches everything against all of them.
     for growing in [true, false] {
         planner.growing = growing;
@@ -438,7 +450,7 @@ pub(crate) fn field_paths(model: &Model, field: Field) -> Vec<crate::model::Expr
     }
 }
 
-/// Candidates without which a check would have to scan: unique attributes.
+/// Candidates without which a check would have to scan: unique attributes, what has expired.
 fn forced(planner: &Planner) -> BTreeSet<usize> {
     let model = planner.model;
     let unique = |s: &Structure| {
@@ -457,9 +469,12 @@ fn forced(planner: &Planner) -> BTreeSet<usize> {
     };
     let mut seen = BTreeSet::new();
     let all = planner.shapes.all.iter().enumerate();
-    all.filter(|(_, s)| unique(&s.structure) && seen.insert(s.structure.partition.clone()))
-        .map(|(i, _)| i)
-        .collect()
+    all.filter(|(_, s)| {
+        unique(&s.structure) && seen.insert(s.structure.partition.clone())
+            || expiry::is_list(model, &s.structure)
+    })
+    .map(|(i, _)| i)
+    .collect()
 }
 
 fn assemble(
@@ -526,42 +541,39 @@ fn assemble(
             });
             finds.push(plan);
         }
-        for (effect, checks) in &writer.effects {
-            let prices = programme.effect_prices(selection, effect, checks);
-            for (need, price) in &prices.reads {
-                cost += price;
-                steps.push(json::read_step(
-                    model,
-                    need,
-                    *price,
-                    checks.contains_key(need),
-                ));
-            }
-            for (shape, write) in &prices.writes {
-                cost += write.cost;
-                let name = mapping
-                    .id(*shape)
-                    .and_then(|id| mapping.structures.get(id as usize))
-                    .map_or(String::new(), |s| s.name.clone());
-                let op = if write.puts >= write.deletes {
-                    "put"
-                } else {
-                    "delete"
-                };
-                steps.push(WriteStep {
-                    op: op.into(),
-                    structure: name,
-                    rows: write.puts.max(write.deletes),
-                    rows_max: write.rows_max,
-                    reads: 0.0,
-                    cost: write.cost,
-                });
-            }
-        }
+        cost += effect_steps(programme, selection, &mapping, writer, &mut steps);
         writes.push(WritePlan {
             name: change.name.clone(),
             weight: writer.weight,
             finds,
+            steps,
+            cost,
+        });
+    }
+    let expiries = programme.writers.iter().skip(model.changes.len());
+    for ((root, _), writer) in model.expiring().zip(expiries) {
+        let name = expiry::name(model, root);
+        let mut cost = planner.read_cost(1.0, 1.0, 16.0);
+        let mut steps = vec![WriteStep {
+            op: "find".into(),
+            structure: model.entity(root).name.clone(),
+            rows: 1.0,
+            rows_max: 1.0,
+            reads: 1.0,
+            cost,
+        }];
+        cost += effect_steps(programme, selection, &mapping, writer, &mut steps);
+        let lists = mapping.shapes.iter().filter(|&&shape| {
+            let s = planner.shapes.get(shape);
+            s.anchor == root && expiry::is_list(model, s)
+        });
+        for &shape in lists {
+            serves.entry(shape).or_default().insert(name.clone());
+        }
+        writes.push(WritePlan {
+            name,
+            weight: writer.weight,
+            finds: vec![],
             steps,
             cost,
         });
@@ -610,6 +622,50 @@ fn assemble(
             gap: selection.gap,
         },
     })
+}
+
+/// The reads and writes of a change's effects, as steps; tells their cost.
+fn effect_steps(
+    programme: &Programme,
+    selection: &Selection,
+    mapping: &build::Mapping,
+    writer: &Writer,
+    steps: &mut Vec<WriteStep>,
+) -> f64 {
+    let mut cost = 0.0;
+    for (effect, checks) in &writer.effects {
+        let prices = programme.effect_prices(selection, effect, checks);
+        for (need, price) in &prices.reads {
+            cost += price;
+            steps.push(json::read_step(
+                programme.planner.model,
+                need,
+                *price,
+                checks.contains_key(need),
+            ));
+        }
+        for (shape, write) in &prices.writes {
+            cost += write.cost;
+            let name = mapping
+                .id(*shape)
+                .and_then(|id| mapping.structures.get(id as usize))
+                .map_or(String::new(), |s| s.name.clone());
+            let op = if write.puts >= write.deletes {
+                "put"
+            } else {
+                "delete"
+            };
+            steps.push(WriteStep {
+                op: op.into(),
+                structure: name,
+                rows: write.puts.max(write.deletes),
+                rows_max: write.rows_max,
+                reads: 0.0,
+                cost: write.cost,
+            });
+        }
+    }
+    cost
 }
 
 #[cfg(test)]

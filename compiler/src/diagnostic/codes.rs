@@ -127,6 +127,9 @@ codes! {
     FOR_EACH "E063" "`for each` misused"
         "`for each` takes a list parameter and gives each element a name that is not used otherwise."
 
+    EXPIRY_REFUSED "E064" "expiry would be refused"
+        "An instance that expires is deleted, and nobody is there to be told that something refers to it. What refers to an expiring entity, directly or by cascades, says `on delete cascade` or `on delete clear`."
+
     // Later versions.
     LATER "E090" "not yet supported"
         "The form is part of the language and understood, but this version cannot design for it yet."
@@ -136,8 +139,7 @@ codes! {
         "How many there are at most decides the design. Without `max`, 100 times the average is assumed."
     COUNT_MISSING "W002" "entity without a count"
         "Volumes decide the design. Without a count, 1000 instances are assumed."
-    EXPIRY_IGNORED "W003" "expiry of a single insert is ignored"
-        "Only `expires after` on the entity is kept in this version."
+    // W003 said that the expiry of a single insert was ignored.
     SUBTYPE_COUNT "W004" "more subtypes than instances"
         "The counts of the subtypes add up to more than the count of their supertype, which includes them."
 }

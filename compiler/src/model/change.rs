@@ -30,6 +30,8 @@ pub enum Statement {
         values: Vec<(usize, Expr)>,
         /// Replace what is there instead of refusing.
         upsert: bool,
+        /// Milliseconds to live from now on, whatever was there before; none: for ever.
+        expires: Option<u64>,
     },
     /// `update … set … where … if …`
     Update {

@@ -107,8 +107,12 @@ pub struct Entity {
     pub key: Vec<usize>,
     /// Names that lead from an instance of this entity to others (its own and inherited ones).
     pub sides: Vec<Side>,
-    /// `expires after`: seconds to live, from the moment of the insert.
+    /// `expires after`: milliseconds to live, from the moment of the insert. See
+    /// [`Model::lifetime`].
     pub expires: Option<u64>,
+    /// On a root: the hidden attribute, last in `fields`, that holds when an instance expires
+    /// (null: never). None where no instance ever does.
+    pub deadline: Option<AttributeId>,
 }
 
 /// One slot of a fact row.
@@ -281,6 +285,28 @@ impl Model {
     /// The slot of a field in the row of its root.
     pub fn slot(&self, entity: EntityId, field: Field) -> Option<usize> {
         self.root(entity).fields.iter().position(|&f| f == field)
+    }
+    /// How long an instance of a concrete entity lives unless its insert says otherwise, in
+    /// milliseconds: as the entity says, or else the nearest of its supertypes.
+    pub fn lifetime(&self, entity: EntityId) -> Option<u64> {
+        let mut at = entity;
+        loop {
+            let here = self.entity(at);
+            match here.kind {
+                EntityKind::Sub(above) if here.expires.is_none() => at = above,
+                _ => return here.expires,
+            }
+        }
+    }
+    /// The slot that holds when an instance expires.
+    pub fn deadline_slot(&self, entity: EntityId) -> Option<usize> {
+        let deadline = self.root(entity).deadline?;
+        self.slot(entity, Field::Attribute(deadline))
+    }
+    /// Roots whose instances may expire.
+    pub fn expiring(&self) -> impl Iterator<Item = (EntityId, AttributeId)> + '_ {
+        self.roots()
+            .filter_map(|root| Some((root, self.entity(root).deadline?)))
     }
     /// The key of the entity, flattened to scalars.
     pub fn key_leaves(&self, entity: EntityId) -> Vec<KeyLeaf> {

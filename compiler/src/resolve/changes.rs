@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::scope::{Aggregates, Scope};
-use super::{Resolver, hierarchy};
+use super::{Resolver, hierarchy, numbers};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{Change, EntityId, EntityKind, Expr, Field, Pred, Statement, Type};
 use crate::syntax::Span;
@@ -50,14 +50,13 @@ impl Context<'_> {
                 upsert,
                 expires,
             } => {
-                if let Some(number) = expires {
-                    let message = "the expiry of a single insert is ignored";
-                    let found = Diagnostic::new(codes::EXPIRY_IGNORED, number.span, message);
-                    self.diagnostics
-                        .push(found.help("write `expires after` on the entity"));
-                }
                 let id = self.entity(entity)?;
-                self.insert(id, values.as_deref(), *upsert, entity.span)
+                let given = match expires.as_ref().map(numbers::lifetime).transpose() {
+                    Ok(given) => given,
+                    Err(found) => return self.fail(found),
+                };
+                let expires = given.or(self.model.lifetime(id));
+                self.insert(id, values.as_deref(), *upsert, expires, entity.span)
             }
             ast::Statement::Update {
                 entity,
@@ -186,6 +185,7 @@ impl Context<'_> {
         entity: EntityId,
         listed: Option<&[Assignment]>,
         upsert: bool,
+        expires: Option<u64>,
         span: Span,
     ) -> Option<Statement> {
         if upsert {
@@ -204,6 +204,7 @@ impl Context<'_> {
             entity,
             values,
             upsert,
+            expires,
         })
     }
 
@@ -448,6 +449,7 @@ impl Context<'_> {
             entity: link,
             values,
             upsert: true,
+            expires: None,
         })
     }
 }

@@ -24,6 +24,7 @@ impl Resolver<'_> {
         }
         self.ways_back(pending, &mut names);
         self.lay_out(&declared);
+        self.deadlines(ast, &declared);
         self.inherit_sides();
         self.sequences(&declared);
         self.keys_end(&declared)
@@ -53,7 +54,7 @@ impl Resolver<'_> {
                     let expires = e
                         .expires
                         .as_ref()
-                        .and_then(|n| self.checked(numbers::duration(n)));
+                        .and_then(|n| self.checked(numbers::lifetime(n)));
                     self.model.entities.push(Entity {
                         name: e.name.text.clone(),
                         kind: EntityKind::Root,
@@ -64,7 +65,8 @@ impl Resolver<'_> {
                         fields: Vec::new(),
                         key: Vec::new(),
                         sides: Vec::new(),
-                        expires: expires.map(|ms| ms / 1000),
+                        expires,
+                        deadline: None,
                     });
                     declared.push((id, e));
                 }

@@ -43,14 +43,17 @@ pub(super) fn field_name(model: &Model, field: Field) -> &str {
     }
 }
 
-/// Fields declared by some entities of one hierarchy, in the order of the row.
+/// Fields declared by some entities of one hierarchy, in the order of the row. The deadline is
+/// declared by nobody.
 pub(super) fn fields_of(
     model: &Model,
     root: EntityId,
     entities: &[EntityId],
 ) -> Vec<(usize, Field)> {
+    let deadline = model.root(root).deadline.map(Field::Attribute);
     let fields = model.root(root).fields.iter().copied().enumerate();
     fields
         .filter(|&(_, f)| owner(model, f).is_some_and(|e| entities.contains(&e)))
+        .filter(|&(_, f)| Some(f) != deadline)
         .collect()
 }

@@ -135,6 +135,7 @@ impl Resolver<'_> {
             key: vec![0, 1],
             sides: Vec::new(),
             expires: None,
+            deadline: None,
         });
         let mut end = |name: &str, target, avg, max| {
             let reference = self.add_reference(Reference {

@@ -7,6 +7,7 @@ mod conditions;
 mod constants;
 mod context;
 mod entities;
+mod expiry;
 mod fields;
 mod hierarchy;
 mod links;

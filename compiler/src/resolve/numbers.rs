@@ -57,6 +57,18 @@ pub(super) fn duration(number: &Number) -> Result<u64, Diagnostic> {
     with_unit(number, DURATIONS, "a duration", help).map(|ms| ms.round() as u64)
 }
 
+/// A time to live in milliseconds.
+pub(super) fn lifetime(number: &Number) -> Result<u64, Diagnostic> {
+    match duration(number)? {
+        0 => {
+            let message = "what expires at once is never there";
+            let found = Diagnostic::new(codes::NUMBER, number.span, message);
+            Err(found.help("a time to live is at least `1ms`"))
+        }
+        ms => Ok(ms),
+    }
+}
+
 fn with_unit(
     number: &Number,
     units: &[(&str, f64)],

@@ -411,7 +411,7 @@ pub enum Statement {
         values: Option<Vec<Assignment>>,
         /// `upsert`
         upsert: bool,
-        /// `expires after d`: known, not kept.
+        /// `expires after d`: overrides the entity's.
         expires: Option<Number>,
     },
     /// `update E set … where … if …`

@@ -14,10 +14,10 @@ use crate::key::KeyError;
 use crate::operator::AskError;
 use crate::schema::Schema;
 use crate::store::{Reader, WriteSet};
-use querent_compiler::model::{Change, EntityId};
+use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
 use querent_compiler::view::delta::{FactChanges, InstanceChange};
-use querent_compiler::view::facts::{Facts, key_of_row};
+use querent_compiler::view::facts::{Facts, Key, key_of_row};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a change did not happen.
@@ -70,23 +70,27 @@ pub struct Receipt {
 }
 
 /// What is to be done.
-pub(crate) enum Work<'c> {
-    /// A change of the model, with its parameters.
-    Change(&'c Change, usize, &'c [Value]),
+pub(crate) enum Work {
+    /// A change of the model, by position, with its parameters.
+    Change(usize, Vec<Value>),
     /// Whole rows, inserted or put in the place of what is there.
-    Put(&'c [(EntityId, Vec<Value>)]),
+    Put(Vec<(EntityId, Vec<Value>)>),
+    /// Instances, by root and key, that are deleted if their deadline has come.
+    Expire(Vec<(EntityId, Key)>),
 }
 
-/// Decides a change against a state of the store: all that it writes, or why not.
+/// Decides a change against a state of the store, at a time: all that it writes, or why not.
 pub(crate) fn decide<R: Reader>(
     schema: &Schema,
     reader: &R,
+    now: i64,
     work: &Work,
 ) -> Result<(WriteSet, Receipt), ChangeFailure> {
     let before = StoreFacts::new(schema, reader);
     let mut draft = Draft {
         schema,
         reader,
+        now,
         before: &before,
         after: Overlay::new(&schema.model, &before),
         sequences: BTreeMap::new(),
@@ -94,10 +98,19 @@ pub(crate) fn decide<R: Reader>(
         deleted: BTreeSet::new(),
     };
     match work {
-        Work::Change(change, at, params) => draft.change(change, *at, params)?,
+        Work::Change(at, params) => {
+            if let Some(change) = schema.model.changes.get(*at) {
+                draft.change(change, *at, params)?;
+            }
+        }
         Work::Put(rows) => {
-            for (entity, row) in *rows {
+            for (entity, row) in rows {
                 draft.put(*entity, row.clone())?;
+            }
+        }
+        Work::Expire(instances) => {
+            for (root, key) in instances {
+                draft.expire(*root, key)?;
             }
         }
     }
@@ -110,6 +123,7 @@ pub(crate) fn decide<R: Reader>(
 struct Draft<'a, R> {
     schema: &'a Schema,
     reader: &'a R,
+    now: i64,
     before: &'a StoreFacts<'a, R>,
     after: Overlay<'a, StoreFacts<'a, R>>,
     sequences: BTreeMap<[Value; 2], i64>,
@@ -127,12 +141,24 @@ impl<R: Reader> Draft<'_, R> {
     }
 
     /// Inserts a row or puts it in the place of what is there.
-    fn put(&mut self, entity: EntityId, row: Vec<Value>) -> Result<(), ChangeFailure> {
+    fn put(&mut self, entity: EntityId, mut row: Vec<Value>) -> Result<(), ChangeFailure> {
         let root = self.schema.model.entity(entity).root;
+        self.schema.set_deadline(root, &mut row, self.now);
         let key = key_of_row(&self.schema.model, root, &row);
         self.note_sequences(root, &row)?;
         self.after.set(root, key, Some(row));
         Ok(())
+    }
+
+    /// Deletes an instance whose deadline has come. What the home says counts, not the list.
+    fn expire(&mut self, root: EntityId, key: &[Value]) -> Result<(), ChangeFailure> {
+        let slot = self.schema.model.deadline_slot(root);
+        let row = self.current(root, key)?;
+        let deadline = row.as_deref().and_then(|row| row.get(slot?));
+        match deadline {
+            Some(Value::Timestamp(deadline)) if *deadline <= self.now => self.delete(root, key),
+            _ => Ok(()),
+        }
     }
 
     /// The net difference of the facts.

@@ -40,7 +40,8 @@ impl<R: Reader> Draft<'_, R> {
                     entity,
                     values,
                     upsert,
-                } => self.insert(*entity, values, *upsert, params)?,
+                    expires,
+                } => self.insert(*entity, values, *upsert, *expires, params)?,
                 Statement::Update {
                     entity,
                     set,
@@ -91,6 +92,7 @@ impl<R: Reader> Draft<'_, R> {
         entity: EntityId,
         values: &[(usize, Expr)],
         upsert: bool,
+        expires: Option<u64>,
         params: &[Value],
     ) -> Result<(), ChangeFailure> {
         let model = &self.schema.model;
@@ -101,6 +103,9 @@ impl<R: Reader> Draft<'_, R> {
             for (slot, expr) in values {
                 given.push((*slot, eval.expr(&[], expr)?));
             }
+        }
+        if let Some(slot) = model.deadline_slot(root) {
+            given.push((slot, crate::expiry::deadline(self.now, expires)));
         }
         let mut row = vec![Value::Null; model.root(root).fields.len()];
         for (slot, value) in &given {
@@ -268,7 +273,7 @@ impl<R: Reader> Draft<'_, R> {
     }
 
     /// Deletes an instance and does to those that refer to it what the model says.
-    fn delete(&mut self, root: EntityId, key: &[Value]) -> Result<(), ChangeFailure> {
+    pub(super) fn delete(&mut self, root: EntityId, key: &[Value]) -> Result<(), ChangeFailure> {
         let mut open = vec![(root, key.to_vec())];
         while let Some((root, key)) = open.pop() {
             if !exists(&self.after, root, &key)? {

@@ -163,6 +163,8 @@ pub(super) struct Load<'a> {
     pub(super) bytes: u64,
     /// Bytes of all files.
     pub(super) of_bytes: u64,
+    /// When the load began: what expires counts from then.
+    pub(super) now: i64,
     pub(super) progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -177,6 +179,9 @@ impl Database<Lmdb> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Self, LoadReport), Error> {
         let start = Instant::now();
+        // The place of what has expired is free.
+        self.refresh()?;
+        let now = self.clock().now();
         let schema = Arc::clone(self.schema());
         let folder = self.store().path().join(LOADING);
         clear(&folder)?;
@@ -206,6 +211,7 @@ impl Database<Lmdb> {
                 .filter_map(|(_, path)| std::fs::metadata(path).ok())
                 .map(|file| file.len())
                 .sum(),
+            now,
             progress,
         };
         let mut outcome = load.run(self, sources);
@@ -290,9 +296,10 @@ impl Load<'_> {
         if self.rejected() > 0 && self.options.all_or_nothing {
             return Ok((database, false));
         }
-        let schema = Arc::clone(database.schema());
+        let (schema, clock) = (Arc::clone(database.schema()), Arc::clone(database.clock()));
         let store = self.write(database, &facts)?;
-        Ok((Database::with_store(schema, store), true))
+        let database = Database::with_store(schema, store);
+        Ok((database.with_clock(clock), true))
     }
 
     pub(super) fn origin_text(&self, origin: Origin) -> String {

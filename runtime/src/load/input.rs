@@ -501,6 +501,7 @@ mod tests {
                 key: vec![0],
                 sides: vec![],
                 expires: None,
+                deadline: None,
             }],
             ..Model::default()
         }

@@ -103,7 +103,10 @@ impl Load<'_> {
                 });
             }
             let values = match row.row {
-                Ok(values) => values,
+                Ok(mut values) => {
+                    self.schema.set_deadline(root, &mut values, self.now);
+                    values
+                }
                 Err(reject) => {
                     self.rejects.add(reject)?;
                     continue;

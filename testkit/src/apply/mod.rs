@@ -1,5 +1,6 @@
 //! The reference meaning of changes, deliberately naive: statements are applied in order to a copy
 //! of the facts, the copy is checked as a whole, and it replaces the facts if nothing is wrong.
+//! What has expired by then is gone before.
 
 mod check;
 mod refusal;
@@ -17,16 +18,19 @@ use querent_compiler::model::{
 use querent_compiler::value::Value;
 use sequences::counter;
 
-/// Applies a change to the facts: all of it, or nothing.
+/// Applies a change to the facts at a time: all of it, or nothing.
 pub fn apply(
     model: &Model,
     change: &Change,
     params: &[Value],
     facts: &mut Facts,
     sequences: &mut Sequences,
+    now: i64,
 ) -> Result<(), Refusal> {
+    expire(model, facts, now);
     let mut work = Work {
         model,
+        now,
         facts: facts.clone(),
         sequences: sequences.clone(),
     };
@@ -38,21 +42,63 @@ pub fn apply(
     Ok(())
 }
 
+/// Takes away every instance whose deadline has come, with what falls with it.
+pub fn expire(model: &Model, facts: &mut Facts, now: i64) {
+    let mut work = Work {
+        model,
+        now,
+        facts: std::mem::take(facts),
+        sequences: Sequences::default(),
+    };
+    for (root, _) in model.expiring() {
+        let slot = model.deadline_slot(root);
+        let due: Vec<Vec<Value>> = work
+            .facts
+            .of(model, root)
+            .filter(
+                |(_, row)| matches!(slot.map(|s| &row[s]), Some(Value::Timestamp(t)) if *t <= now),
+            )
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in due {
+            work.delete(root, &key);
+        }
+    }
+    *facts = work.facts;
+}
+
+/// Gives a whole row that does not say when it expires the deadline of an instance made now.
+pub fn stamp(model: &Model, root: EntityId, row: &mut [Value], now: i64) {
+    if let Some(slot) = model.deadline_slot(root)
+        && row[slot].is_null()
+    {
+        row[slot] = deadline(now, model.lifetime(concrete(model, root, row)));
+    }
+}
+
+fn deadline(now: i64, lifetime: Option<u64>) -> Value {
+    lifetime.map_or(Value::Null, |ms| Value::Timestamp(now + ms as i64))
+}
+
 /// Inserts a whole row, or replaces the one with its key. A sequence left null gets the next number;
-/// a given number raises its counter.
+/// a given number raises its counter. A deadline left null is that of an instance made now.
 pub fn put(
     model: &Model,
     entity: EntityId,
     row: &[Value],
     facts: &mut Facts,
     sequences: &mut Sequences,
+    now: i64,
 ) -> Result<(), Refusal> {
+    expire(model, facts, now);
     let mut work = Work {
         model,
+        now,
         facts: facts.clone(),
         sequences: sequences.clone(),
     };
     let mut row = row.to_vec();
+    stamp(model, model.entity(entity).root, &mut row, now);
     work.number(entity, &mut row);
     work.store(entity, row)?;
     work.check()?;
@@ -65,6 +111,7 @@ pub fn put(
 pub fn consistent(model: &Model, facts: &Facts) -> Result<(), Refusal> {
     let work = Work {
         model,
+        now: i64::MIN,
         facts: facts.clone(),
         sequences: Sequences::default(),
     };
@@ -73,6 +120,7 @@ pub fn consistent(model: &Model, facts: &Facts) -> Result<(), Refusal> {
 
 struct Work<'m> {
     model: &'m Model,
+    now: i64,
     facts: Facts,
     sequences: Sequences,
 }
@@ -89,8 +137,9 @@ impl Work<'_> {
                     entity,
                     values,
                     upsert,
+                    expires,
                 } => {
-                    self.insert(*entity, values, *upsert, params)?;
+                    self.insert(*entity, values, *upsert, *expires, params)?;
                 }
                 Statement::Update {
                     entity,
@@ -144,6 +193,7 @@ impl Work<'_> {
         entity: EntityId,
         values: &[(usize, Expr)],
         upsert: bool,
+        expires: Option<u64>,
         params: &[Value],
     ) -> Result<(), Refusal> {
         let root = self.model.root(entity);
@@ -161,6 +211,11 @@ impl Work<'_> {
                 return Err(Refusal::SequenceGiven { entity, field });
             }
             row[*slot] = eval.of_instance(None, expr);
+        }
+        // A new deadline, or none, whatever was there before.
+        let deadline_slot = self.model.deadline_slot(entity);
+        if let Some(slot) = deadline_slot {
+            row[slot] = deadline(self.now, expires);
         }
         let root_id = self.model.entity(entity).root;
         let position = self
@@ -186,8 +241,8 @@ impl Work<'_> {
                 });
             }
             let mut merged = old.clone();
-            for (slot, _) in values {
-                merged[*slot] = row[*slot].clone();
+            for slot in values.iter().map(|(slot, _)| *slot).chain(deadline_slot) {
+                merged[slot] = row[slot].clone();
             }
             return self.store(entity, merged);
         }

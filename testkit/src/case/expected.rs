@@ -38,6 +38,7 @@ pub fn expected(script: &Script) -> Result<Files, String> {
     for step in &script.steps {
         let outcome = match course.step(step)? {
             Right::Applied => json!({ "applied": true }),
+            Right::Passed => json!({ "passed": true }),
             Right::Refused(why) => json!({ "refused": why.to_string() }),
             Right::Answer(answer, _) => answered(&ready.schema, step, &answer),
         };
@@ -99,8 +100,12 @@ fn step_words(step: &Json) -> String {
 }
 
 fn answered(schema: &Schema, step: &Step, answer: &crate::Answer) -> Json {
-    let (Step::Ask(name, _) | Step::Behind(name, ..) | Step::Change(name, _)) = step;
-    let plan = schema.design.plans.iter().find(|p| p.name == *name);
+    let plan = match step {
+        Step::Ask(name, _) | Step::Behind(name, ..) | Step::Change(name, _) => {
+            schema.design.plans.iter().find(|p| p.name == *name)
+        }
+        Step::Wait(_) => None,
+    };
     let output = plan.map(|p| p.plan.output.as_slice()).unwrap_or_default();
     let rows: Vec<Json> = answer
         .rows

@@ -118,6 +118,9 @@ fn read_step(model: &Model, line: &Json) -> Result<Step, String> {
         .get("params")
         .and_then(Json::as_object)
         .unwrap_or(&none);
+    if let Some(millis) = line.get("wait").and_then(Json::as_u64) {
+        return Ok(Step::Wait(millis));
+    }
     if let Some(name) = word("change") {
         let change = change(model, name)?;
         return Ok(Step::Change(
@@ -167,6 +170,7 @@ fn write_step(model: &Model, step: &Step) -> Result<Json, String> {
             let declared = &change(model, name)?.params;
             json!({ "change": name, "params": write_params(model, declared, params) })
         }
+        Step::Wait(millis) => json!({ "wait": millis }),
         Step::Ask(name, params) => {
             let declared = &question(model, name)?.params;
             json!({ "ask": name, "params": write_params(model, declared, params) })

@@ -2,6 +2,7 @@
 
 use super::conditions::pred;
 use super::draft::{Draft, Field, Kind, Sequence, Ty};
+use super::lifetimes::LIFETIMES;
 use super::paths::At;
 use super::questions::Names;
 use super::rng::Rng;
@@ -66,8 +67,13 @@ fn insert(
         "insert"
     };
     let name = &draft.entities[entity].name;
+    let expires = if draft.entities[entity].mortal && rng.percent(40) {
+        format!(" expires after {}", rng.one_of(LIFETIMES))
+    } else {
+        String::new()
+    };
     if rng.percent(75) {
-        return Some(format!("{word} {name}"));
+        return Some(format!("{word} {name}{expires}"));
     }
     let mut values = Vec::new();
     for field in draft.fields(entity) {
@@ -95,7 +101,10 @@ fn insert(
             }
         }
     }
-    Some(format!("{word} {name} {{ {} }}", values.join(", ")))
+    Some(format!(
+        "{word} {name} {{ {} }}{expires}",
+        values.join(", ")
+    ))
 }
 
 /// A condition that finds an instance by its key, or any condition.

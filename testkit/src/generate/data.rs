@@ -9,7 +9,8 @@ use querent_compiler::value::Value;
 use std::collections::BTreeSet;
 
 /// Random facts, at most so many rows per root or link. References lead to what exists, what is
-/// unique occurs once, what is required is there; the counters of sequences come with them.
+/// unique occurs once, what is required is there, nothing says when it expires; the counters of
+/// sequences come with them.
 pub fn facts(rng: &mut Rng, model: &Model, rows: usize) -> (Facts, Sequences) {
     let mut facts = Facts::default();
     for root in by_key_references(model) {
@@ -205,6 +206,9 @@ fn slot_value(
         }
         Field::Attribute(id) => {
             let attribute = model.attribute(id);
+            if model.entity(root).deadline == Some(id) {
+                return Value::Null;
+            }
             if !is_a(model, kind, attribute.entity) || (attribute.optional && rng.percent(30)) {
                 return Value::Null;
             }

@@ -90,6 +90,10 @@ pub(super) struct Entity {
     pub(super) name: String,
     pub(super) parent: Option<usize>,
     pub(super) fields: Vec<Field>,
+    /// `expires after`
+    pub(super) expires: Option<&'static str>,
+    /// An insert may say when it expires: nothing refuses its delete.
+    pub(super) mortal: bool,
 }
 
 /// A random model in the making. Names of fields are unique in the whole of it.
@@ -125,6 +129,8 @@ impl Draft {
                 name: format!("E{index}"),
                 parent,
                 fields: Vec::new(),
+                expires: None,
+                mortal: false,
             });
         }
         for index in 0..count {

@@ -24,7 +24,12 @@ impl Draft {
                 let text = self.field_text(field);
                 let _ = writeln!(out, "  {} {text}{distinct}", field.name);
             }
-            out.push_str("}\n");
+            match entity.expires {
+                Some(after) => {
+                    let _ = writeln!(out, "}} expires after {after}");
+                }
+                None => out.push_str("}\n"),
+            }
         }
         out.push('\n');
         out

@@ -6,6 +6,7 @@ mod data;
 mod draft;
 mod draft_text;
 mod focus;
+mod lifetimes;
 mod params;
 mod paths;
 mod questions;
@@ -13,6 +14,7 @@ mod rng;
 mod values;
 
 pub use data::facts;
+pub use lifetimes::{advance, deadlines};
 pub use params::{change_params, cursor, question_params};
 pub use rng::Rng;
 pub use values::scalar;
@@ -47,13 +49,24 @@ impl Default for Size {
 /// The text of a random model that resolves without errors.
 pub fn model(rng: &mut Rng, size: Size) -> String {
     let mut draft = Draft::random(rng, size.entities);
+    text(rng, size, &mut draft)
+}
+
+/// The same, with entities and inserts that expire.
+pub fn timed_model(rng: &mut Rng, size: Size) -> String {
+    let mut draft = Draft::random(rng, size.entities);
+    draft.lifetimes(rng);
+    text(rng, size, &mut draft)
+}
+
+fn text(rng: &mut Rng, size: Size, draft: &mut Draft) -> String {
     if size.wide {
         draft.widen(rng);
     }
     let mut text = draft.text();
     for i in 0..rng.between(1, size.questions) {
-        let question = questions::question(rng, &draft);
-        let rate = rate(rng, &draft, 500);
+        let question = questions::question(rng, draft);
+        let rate = rate(rng, draft, 500);
         let within = if draft.wide && rng.percent(15) {
             ", within 2%"
         } else {
@@ -63,8 +76,8 @@ pub fn model(rng: &mut Rng, size: Size) -> String {
     }
     text.push('\n');
     for i in 0..rng.between(1, size.changes) {
-        let change = changes::change(rng, &draft);
-        let rate = rate(rng, &draft, 100);
+        let change = changes::change(rng, draft);
+        let rate = rate(rng, draft, 100);
         let _ = writeln!(text, "change c{i} ({rate}) {change}");
     }
     text

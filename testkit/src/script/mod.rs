@@ -14,7 +14,7 @@ pub(crate) use stored::definable;
 use crate::apply::{Refusal, Sequences, consistent};
 use crate::eval::Answer;
 use crate::facts::{Facts, key_of};
-use crate::{Oracle, apply, unlimited};
+use crate::{Oracle, apply, expire, stamp, unlimited};
 use querent::compiler::design::{Options, target};
 use querent::compiler::model::{Change, EntityId, Expr, Model, Page, ParamId, Query, Question};
 use querent::compiler::value::Value;
@@ -58,13 +58,20 @@ pub enum Step {
     Ask(String, Vec<Value>),
     /// A question whose cursor is the last row of an earlier step (by position).
     Behind(String, Vec<Value>, usize),
+    /// So many milliseconds pass.
+    Wait(u64),
 }
+
+/// When a script begins, in milliseconds since 1970.
+pub const START: i64 = 1_700_000_000_000;
 
 /// What a step should give.
 #[derive(Clone, Debug)]
 pub enum Right {
     /// The change is applied.
     Applied,
+    /// Time has passed.
+    Passed,
     /// It is refused.
     Refused(Refusal),
     /// The answer of the question without limits that need no order, and the parameters with the
@@ -124,6 +131,8 @@ pub struct Course<'m> {
     pub model: &'m Model,
     /// The facts as they are now.
     pub facts: Facts,
+    /// The time.
+    now: i64,
     sequences: Sequences,
     answers: Vec<Option<Answer>>,
     /// Of the facts as they are now, once a question was asked of them.
@@ -132,11 +141,16 @@ pub struct Course<'m> {
 
 impl<'m> Course<'m> {
     /// Before the first step.
-    pub fn new(model: &'m Model, facts: Facts) -> Self {
+    pub fn new(model: &'m Model, mut facts: Facts) -> Self {
         let sequences = Sequences::of(model, &facts);
+        for (&root, rows) in &mut facts.rows {
+            rows.values_mut()
+                .for_each(|row| stamp(model, root, row, START));
+        }
         Course {
             model,
             facts,
+            now: START,
             sequences,
             answers: vec![],
             oracle: None,
@@ -150,10 +164,17 @@ impl<'m> Course<'m> {
                 let change = change(self.model, name)?;
                 let sequences = &mut self.sequences;
                 self.oracle = None;
-                match apply(self.model, change, params, &mut self.facts, sequences) {
+                let facts = &mut self.facts;
+                match apply(self.model, change, params, facts, sequences, self.now) {
                     Ok(()) => Right::Applied,
                     Err(refusal) => Right::Refused(refusal),
                 }
+            }
+            Step::Wait(millis) => {
+                self.now = self.now.saturating_add_unsigned(*millis);
+                self.oracle = None;
+                expire(self.model, &mut self.facts, self.now);
+                Right::Passed
             }
             Step::Ask(name, params) => self.answer(name, params.clone())?,
             Step::Behind(name, params, page) => {
@@ -169,7 +190,7 @@ impl<'m> Course<'m> {
         };
         self.answers.push(match &right {
             Right::Answer(answer, _) => Some(answer.clone()),
-            Right::Applied | Right::Refused(_) => None,
+            Right::Applied | Right::Passed | Right::Refused(_) => None,
         });
         Ok(right)
     }

@@ -1,6 +1,6 @@
 //! Playing a script on a store.
 
-use super::{Course, Ready, Right, Script, Step, paged_by, question, stored};
+use super::{Course, Ready, Right, START, Script, Step, paged_by, question, stored};
 use crate::same_answer;
 use querent::compiler::design::free_order;
 use querent::compiler::model::{ParamId, Query};
@@ -10,7 +10,7 @@ use querent::store::Store;
 use querent::store::lmdb::{self, Lmdb};
 use querent::store::memory::{Memory, Remote};
 use querent::verify::VerifyOptions;
-use querent::{Database, Error};
+use querent::{Clock, Database, Error, ManualClock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -98,7 +98,9 @@ fn play_on<S: Store>(
     store: S,
     wake: impl Fn(&S),
 ) -> Result<(), Failure> {
+    let clock = Arc::new(ManualClock::at(START));
     let database = Database::with_store(Arc::clone(&ready.schema), store);
+    let database = database.with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let wait = || wake(database.store());
     let wrong = Failure::Wrong;
     let all = ready.facts.rows.iter();
@@ -111,6 +113,9 @@ fn play_on<S: Store>(
         .map_err(|e| wrong(format!("after the load: {e}")))?;
     for (n, step) in script.steps.iter().enumerate() {
         let right = course.step(step).map_err(Failure::Senseless)?;
+        if let Step::Wait(millis) = step {
+            clock.advance(i64::try_from(*millis).unwrap_or(i64::MAX));
+        }
         let done = take(&database, step, &right, &wait).and_then(|changed| {
             if changed {
                 stored::check(&database, &course.facts, &wait)
@@ -155,8 +160,9 @@ fn take<S: Store>(
             (Right::Applied, Ok(_)) | (Right::Refused(_), Err(Error::Change(_))) => Ok(true),
             (Right::Refused(why), Ok(_)) => Err(format!("it was accepted, but {why}")),
             (_, Err(e)) => Err(format!("it was refused or failed: {e}")),
-            (Right::Answer(..), _) => Err("a change has no answer".into()),
+            (Right::Answer(..) | Right::Passed, _) => Err("a change is made or refused".into()),
         },
+        (Step::Wait(_), _) => Ok(true),
         (Step::Ask(name, _) | Step::Behind(name, ..), Right::Answer(answer, params)) => {
             ask(database, name, params, answer, wait).map(|()| false)
         }

@@ -1,11 +1,11 @@
 //! Scripts made of random numbers.
 
-use super::{Choice, Script, Step};
+use super::{Choice, START, Script, Step};
 use crate::differential::Effort;
 use crate::eval::Eval;
 use crate::facts::Facts;
 use crate::generate::{self, Rng};
-use crate::{apply, script};
+use crate::{apply, expire, script, stamp};
 use querent::compiler::model::Model;
 use querent::compiler::view::key_size;
 use querent::schema::Schema;
@@ -13,7 +13,11 @@ use querent::schema::Schema;
 /// The script of a seed. The error is a model that does not resolve: a fault of the generator.
 pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
     let mut rng = Rng::new(seed);
-    let mut text = generate::model(&mut rng, effort.size);
+    let mut text = if effort.timed {
+        generate::timed_model(&mut rng, effort.size)
+    } else {
+        generate::model(&mut rng, effort.size)
+    };
     if effort.long {
         text = text.replace("(8, max 60)", "(8)");
     }
@@ -43,15 +47,31 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
         rows.values().map(move |row| (name.clone(), row.clone()))
     });
     script.facts = named.collect();
+    let mut now = START;
+    for (&root, rows) in &mut facts.rows {
+        rows.values_mut()
+            .for_each(|row| stamp(&model, root, row, now));
+    }
+    let mut wait = |rng: &mut Rng, steps: &mut Vec<Step>| {
+        if effort.timed {
+            let millis = generate::advance(rng);
+            now += millis;
+            steps.push(Step::Wait(millis.unsigned_abs()));
+        }
+        now
+    };
     questions(&mut script, &mut rng, &model, &facts, effort.asks);
     for _ in 0..effort.changes {
         let Some(change) = rng.pick(&model.changes) else {
             break;
         };
         let params = generate::change_params(&mut rng, &model, &facts, change);
+        let at = wait(&mut rng, &mut script.steps);
         // Refused or not: the parameters of the steps behind it are drawn from what it leaves.
-        let _ = apply(&model, change, &params, &mut facts, &mut sequences);
+        let _ = apply(&model, change, &params, &mut facts, &mut sequences, at);
         script.steps.push(Step::Change(change.name.clone(), params));
+        let at = wait(&mut rng, &mut script.steps);
+        expire(&model, &mut facts, at);
         questions(&mut script, &mut rng, &model, &facts, effort.asks);
     }
     Ok(script)

@@ -100,9 +100,9 @@ fn without_block(script: &Script, n: usize) -> Script {
     script.model = blocks.join("\n") + "\n";
     let name = gone.split_whitespace().nth(1).unwrap_or_default();
     // A step of what is gone would make no sense.
-    script.steps.retain(|step| {
-        let (Step::Change(of, _) | Step::Ask(of, _) | Step::Behind(of, ..)) = step;
-        of != name
+    script.steps.retain(|step| match step {
+        Step::Change(of, _) | Step::Ask(of, _) | Step::Behind(of, ..) => of != name,
+        Step::Wait(_) => true,
     });
     script
 }
