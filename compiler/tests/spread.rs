@@ -54,24 +54,25 @@ entity Reading (MANY) {
   sensor -> Sensor as readings (avg AVG, max MAX) key
   at timestamp key
   value float
-} expires after 400d
+}
 question latest (5k/s) select at, value from Reading where sensor.serial = $s order by at desc limit 10
 question series (1/s) select at, value from Reading where sensor.serial = $s and at between $from and $to order by at
-change measure (10/s) insert Reading
+change measure (RATE/day) insert Reading
 ";
 
-fn readings(avg: &str, max: &str, many: &str) -> (Model, Design) {
+fn readings(avg: &str, max: &str, many: &str, rate: &str) -> (Model, Design) {
     designed(
         &READINGS
             .replace("MANY", many)
             .replace("AVG", avg)
+            .replace("RATE", rate)
             .replace("MAX", max),
     )
 }
 
 #[test]
 fn a_partition_within_the_limits_is_left_alone() {
-    let (model, design) = readings("10k", "50k", "10M");
+    let (model, design) = readings("10k", "50k", "10M", "25k");
     within_limits(&design);
     assert!(
         keys(&model, &design).contains(&"sensor.serial | at asc".into()),
@@ -83,7 +84,7 @@ fn a_partition_within_the_limits_is_left_alone() {
 #[test]
 fn a_time_series_is_cut_into_buckets_of_the_widest_width_that_fits() {
     for (max, width) in [("400k", "month"), ("10M", "day"), ("300M", "hour")] {
-        let (model, design) = readings("100k", max, "100M");
+        let (model, design) = readings("100k", max, "100M", "250k");
         within_limits(&design);
         let keys = keys(&model, &design);
         let cut = format!("sensor.serial, bucket(at, {width}) | at asc");
@@ -97,7 +98,7 @@ fn a_time_series_is_cut_into_buckets_of_the_widest_width_that_fits() {
 
 #[test]
 fn where_no_width_is_narrow_enough_buckets_are_salted() {
-    let (model, design) = readings("175M", "2B", "175B");
+    let (model, design) = readings("175M", "2B", "175B", "437M");
     within_limits(&design);
     let keys = keys(&model, &design);
     assert!(
@@ -122,7 +123,7 @@ change follow (10/s) connect User.follows
 
 #[test]
 fn where_nothing_helps_the_number_that_is_to_blame_is_named() {
-    let (_, design) = readings("1B", "1T", "1T");
+    let (_, design) = readings("1B", "1T", "1T", "2.5B");
     let warning = design
         .warnings
         .iter()
@@ -132,4 +133,22 @@ fn where_nothing_helps_the_number_that_is_to_blame_is_named() {
         warning.contains("Reading.sensor says (max 1000000000000)"),
         "{warning}"
     );
+}
+
+/// The list of what expires is one for all sensors: it is cut too, and read from its start.
+#[test]
+fn the_list_of_what_expires_is_cut_into_buckets() {
+    let text = READINGS.replace("  value float\n}", "  value float\n} expires after 400d");
+    let given = [
+        ("MANY", "10M"),
+        ("AVG", "10k"),
+        ("MAX", "50k"),
+        ("RATE", "25k"),
+    ];
+    let text = given.iter().fold(text, |text, (a, b)| text.replace(a, b));
+    let (model, design) = designed(&text);
+    within_limits(&design);
+    let keys = keys(&model, &design);
+    let cut = |k: &String| k.starts_with("bucket(@expires, day) | @expires asc");
+    assert!(keys.iter().any(cut), "{keys:?}");
 }

@@ -15,8 +15,9 @@ use crate::store::{
     Batch, ChangeError, Fill, Keys, Read, Reader, Source, Store, StoreError, WriteSet,
 };
 use crate::{ChangeFailure, Database, Error, Receipt};
-use querent_compiler::model::EntityId;
-use querent_compiler::value::Value;
+use querent_compiler::design::StructureId;
+use querent_compiler::model::{EntityId, Expr};
+use querent_compiler::value::{Value, ops};
 use querent_compiler::view::facts::Key;
 use std::sync::Arc;
 
@@ -53,12 +54,12 @@ fn due_of<R: Reader>(
     let Some(layout) = schema.layouts.get(usize::from(*structure)) else {
         return Ok(found);
     };
-    let last = layout
-        .encode_key(&[Value::Timestamp(now)])
-        .map_err(|source| FactError::Key {
-            structure: list_name(schema, entity),
-            source,
-        })?;
+    let until = list_key(schema, *structure, now);
+    let at = until.len().saturating_sub(1);
+    let last = layout.encode_key(&until).map_err(|source| FactError::Key {
+        structure: list_name(schema, entity),
+        source,
+    })?;
     let mut source = reader.open(&Read {
         structure: *structure,
         keys: Keys::Range {
@@ -81,7 +82,7 @@ fn due_of<R: Reader>(
                 source,
             };
             let parts = layout.decode_key(&bytes, &row).map_err(damaged)?;
-            let Some(Value::Timestamp(deadline)) = parts.first() else {
+            let Some(Value::Timestamp(deadline)) = parts.get(at) else {
                 return Err(damaged(RowError::Value("no deadline")));
             };
             let key = positions.iter().map(|&p| parts.get(p).cloned());
@@ -93,6 +94,24 @@ fn due_of<R: Reader>(
         }
     }
     Ok(found)
+}
+
+/// The first key parts of what expires at a time in a list: its bucket, if it is in buckets, and
+/// the time itself.
+fn list_key(schema: &Schema, list: StructureId, at: i64) -> Vec<Value> {
+    let structure = schema.design.structures.get(usize::from(list));
+    let buckets = structure
+        .map(|s| s.partition.as_slice())
+        .unwrap_or_default();
+    let at = Value::Timestamp(at);
+    let bucket = |e: &Expr| match e {
+        Expr::Const(value) => value.clone(),
+        Expr::Call(width, _) => ops::call(*width, std::slice::from_ref(&at)),
+        _ => Value::Null,
+    };
+    let mut key: Vec<Value> = buckets.iter().map(bucket).collect();
+    key.push(at);
+    key
 }
 
 fn list_name(schema: &Schema, entity: EntityId) -> String {

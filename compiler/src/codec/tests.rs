@@ -113,7 +113,7 @@ fn model() -> Model {
     );
     b.attribute(user, "address", address(), true, false);
     b.reference(user, "boss", user, true, false);
-    b.attribute(user, "boss@since", Type::Date, false, false);
+    b.attribute(user, "boss@since", Type::Date, true, false);
     let label = b.entity("Label", EntityKind::Root);
     b.reference(label, "user", user, false, true);
     b.attribute(label, "name", text(), false, true);
@@ -423,7 +423,10 @@ fn rows_from_json() {
         row("User", json!({"id": 7, "name": "ann"})).is_ok(),
         "no boss, so no boss@since"
     );
-    assert!(row("User", json!({"id": 7, "name": "ann", "boss": 1})).is_err());
+    assert!(
+        row("User", json!({"id": 7, "name": "ann", "boss": 1})).is_ok(),
+        "what belongs to an optional reference is optional"
+    );
     let key = Value::Key(vec![Value::Int(1), Value::Text("x".into())]);
     assert_eq!(
         row(

@@ -33,12 +33,18 @@ pub(crate) fn list(model: &Model, root: EntityId) -> Option<Structure> {
     ))
 }
 
-/// Whether a structure is the list of what expires of its anchor.
+/// Whether a structure is the list of what expires of its anchor, whole or in buckets.
 pub(crate) fn is_list(model: &Model, s: &Structure) -> bool {
     list(model, s.anchor).is_some_and(|list| {
+        let deadline = list.clustering.first().map(|(e, _)| e);
+        let bucket = |e: &Expr| match e {
+            Expr::Const(_) => true,
+            Expr::Call(_, args) => args.first() == deadline,
+            _ => false,
+        };
         s.over == list.over
             && s.filter == list.filter
-            && s.partition == list.partition
+            && s.partition.iter().all(bucket)
             && s.clustering == list.clustering
             && s.kind == list.kind
     })

@@ -322,6 +322,7 @@ fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignE
         planner.admit(s);
     });
     for list in model.roots().filter_map(|root| expiry::list(model, root)) {
+        let list = planner.in_order_of_time(list);
         planner.shapes.intern(model, list);
     }
     // The first round makes candidates, the second matches everything against all of them.

@@ -184,6 +184,28 @@ impl Planner<'_> {
             .collect()
     }
 
+    /// A structure of everything in order of its first key part, a time: in one partition, or in
+    /// buckets where that would be too large. It is read from its earliest time on, which needs no
+    /// directory.
+    pub(crate) fn in_order_of_time(&self, mut s: Structure) -> Structure {
+        let limits = &self.target.limits;
+        let Some((time, _)) = s.clustering.first().cloned() else {
+            return s;
+        };
+        if !self.fits(&s, limits, 1.0) {
+            let cut = |width: Function| {
+                let mut cut = s.clone();
+                cut.partition.push(Expr::Call(width, vec![time.clone()]));
+                self.fits(&cut, limits, FILL).then_some(cut)
+            };
+            s = WIDTHS.into_iter().find_map(cut).unwrap_or(s);
+        }
+        if s.partition.is_empty() && self.target.capabilities.partition_required {
+            s.partition.push(everything());
+        }
+        s
+    }
+
     fn salted(&self, s: &Structure, limits: &Limits) -> Option<Structure> {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let own = key_paths(self.model, s.anchor);

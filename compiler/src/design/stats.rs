@@ -140,8 +140,8 @@ impl Stats<'_> {
 
     fn lifetime(&self, entity: EntityId) -> Option<f64> {
         let root = self.model.entity(entity).root;
-        if let Some(seconds) = self.model.entity(root).expires {
-            return Some(seconds as f64);
+        if let Some(millis) = self.model.entity(root).expires {
+            return Some(millis as f64 / 1000.0);
         }
         if !self.model.timed {
             return None;

@@ -374,7 +374,7 @@ fn what_does_not_fit_is_an_error_that_says_so() {
     let mut paged = get(0, vec![int(1)]);
     paged.page = Some(Page::After(ParamId(0)));
     let paged = plan(read(Op::Input, paged), vec![], vec![]);
-    assert!(error(&paged, &[Value::Text("*".into())]).contains("parameter 0: the cursor has '*'"));
+    assert!(error(&paged, &[Value::Text("*".into())]).contains("parameter 1: the cursor has '*'"));
     let foreign = Value::Text(cursor::encode(&[Value::Int(1)]));
     assert!(error(&paged, &[foreign]).contains("another question"));
     let foreign = Value::Text(cursor::encode(&[Value::Bool(true), Value::Null]));
