@@ -172,6 +172,7 @@ fn a_design_as_json_has_the_fields_of_the_contract() {
         "eq",
         "range",
         "order",
+        "limit",
         "rows",
         "reads",
         "cost",

@@ -152,7 +152,19 @@ impl Design {
                     Term::Const(crate::value::Value::Int(n)) => json!(n),
                     _ => json!("$limit"),
                 };
-                out.push(json!({ "op": "limit", "limit": count }));
+                // A read right before it stops there.
+                let rows = match (&**input, out.last_mut()) {
+                    (Op::Get { estimate, .. } | Op::Merge { estimate, .. }, Some(read)) => {
+                        if let Value::Object(read) = read {
+                            read.insert("limit".into(), count.clone());
+                        }
+                        Some(estimate.rows)
+                    }
+                    (_, before) => before.and_then(|step| step.get("rows")?.as_f64()),
+                };
+                let most = count.as_f64().unwrap_or(f64::INFINITY);
+                let rows = rows.unwrap_or(0.0).min(most);
+                out.push(json!({ "op": "limit", "limit": count, "rows": rows }));
             }
             Op::Aggregate {
                 input, estimate, ..
