@@ -73,19 +73,20 @@ impl Hand {
         })
     }
 
-    /// Key: category, 0, complement of posted_at (8), complement of the id (16).
-    /// Row: header, three ends, title, url, author's name.
+    /// Key: 1 (the category is whole), category, 0, complement of posted_at (8), complement of the
+    /// id (16). Row: header, nulls, four ends, title, url, author's name, nothing of the key.
     pub fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let txn = self.env.read_txn()?;
-            let mut prefix = category_name(self.asks.category(i)).into_bytes();
+            let mut prefix = vec![1];
+            prefix.extend_from_slice(category_name(self.asks.category(i)).as_bytes());
             prefix.push(0);
             let length = prefix.len();
             for row in self.by_category.prefix_iter(&txn, &prefix)?.take(50) {
                 let (key, row) = row?;
                 let at = !u64::from_be_bytes(key[length..length + 8].try_into()?) ^ 1 << 63;
-                let [title, url, author] = texts::<3>(row, 1)?;
+                let [title, url, author] = texts::<3>(row, 2, 4)?;
                 sum.row([title, url, author], at as i64);
             }
         }
@@ -102,12 +103,12 @@ impl Hand {
             let Some(row) = self.post.get(&txn, &id)? else {
                 continue;
             };
-            let [_, title, url] = texts::<3>(row, 17)?;
+            let [_, title, url] = texts::<3>(row, 17, 3)?;
             sum.row([title, url, ""], 0);
             for row in self.by_post.prefix_iter(&txn, &id)? {
                 let (key, row) = row?;
                 let at = u64::from_be_bytes(key[16..24].try_into()?) ^ 1 << 63;
-                let [body, author] = texts::<2>(row, 1)?;
+                let [body, author] = texts::<2>(row, 1, 2)?;
                 sum.row([body, author, ""], at as i64);
             }
         }
@@ -122,14 +123,15 @@ impl Hand {
             let txn = self.env.read_txn()?;
             let prefix = (self.asks.user(i) ^ 1 << 63).to_be_bytes();
             for row in self.by_author.prefix_iter(&txn, &prefix)?.take(20) {
-                let [title, url] = texts::<2>(row?.1, 1)?;
+                let [title, url] = texts::<2>(row?.1, 1, 2)?;
                 sum.row([title, url, ""], 0);
             }
         }
         Ok(sum)
     }
 
-    /// Category: key the name, 0. Totals: the same key; row header, count (8).
+    /// Category: key 1 (it is whole), the name, 0. Totals: the same key; row header, nulls, count
+    /// (8).
     pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for _ in asks {
@@ -137,9 +139,9 @@ impl Hand {
             let mut found = Vec::with_capacity(64);
             for row in self.category.iter(&txn)? {
                 let key = row?.0;
-                let name = std::str::from_utf8(&key[..key.len() - 1])?;
+                let name = std::str::from_utf8(&key[1..key.len() - 1])?;
                 let total = match self.totals.get(&txn, key)? {
-                    Some(row) => i64::from_le_bytes(row[1..9].try_into()?),
+                    Some(row) => i64::from_le_bytes(row[2..10].try_into()?),
                     None => 0,
                 };
                 found.push((total, name));
@@ -163,13 +165,13 @@ fn ordered(id: [u8; 16]) -> [u8; 16] {
     ordered
 }
 
-/// The texts of a narrow row whose ends begin at `ends`.
+/// The first texts of a narrow row with so many variable columns, whose ends begin at `ends`.
 #[inline]
-fn texts<const N: usize>(row: &[u8], ends: usize) -> Result<[&str; N]> {
+fn texts<const N: usize>(row: &[u8], ends: usize, variable: usize) -> Result<[&str; N]> {
     if row[0] != 0x10 {
         return Err("a row of another form".into());
     }
-    let base = ends + 2 * N;
+    let base = ends + 2 * variable;
     let mut texts = [""; N];
     let mut start = base;
     for (i, text) in texts.iter_mut().enumerate() {
