@@ -208,7 +208,7 @@ impl Planner<'_> {
             .map(|p| self.stats.selectivity(scope, p))
             .product();
         let mut out = Vec::new();
-        for state in self.supply(partial.state.clone(), scope, &wanted) {
+        for state in self.supply_on_need(partial.state.clone(), scope, &wanted) {
             let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
             for pred in &exists {
                 let Pred::Exists { from, over, filter } = pred else {

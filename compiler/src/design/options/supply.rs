@@ -3,7 +3,7 @@
 
 use super::atoms::{self, Mentions};
 use super::{Fetched, PlanOption, Planner, Source, State, trim, undominated};
-use crate::design::plan::{Estimate, Get, Op, Sub, Term, Test};
+use crate::design::plan::{Estimate, Get, Op, Plan, Sub, Term, Test};
 use crate::design::shape::{Requirement, ShapeId, key_paths};
 use crate::model::{EntityId, Expr, Leaf, NodeId, Pred, ReferenceId, Type};
 use crate::view::Kind;
@@ -12,9 +12,38 @@ use crate::view::typing::{NodeType, Scope, inner};
 /// Structures keyed alike cost the same to fetch from: no more than this many are weighed.
 const HOMES: usize = 2;
 
+/// For which rows the value of a subquery is needed.
+#[derive(Clone, Copy)]
+enum When {
+    /// For all.
+    Always,
+    /// For those that an earlier test lets through.
+    Needed,
+}
+
 impl Planner<'_> {
     /// All ways to get hold of the atoms, for every row of the state.
     pub(super) fn supply(&mut self, state: State, scope: &Scope, wanted: &[Expr]) -> Vec<State> {
+        self.supply_when(When::Always, state, scope, wanted)
+    }
+
+    /// The same; subqueries only for rows for which their value turns out to be needed.
+    pub(super) fn supply_on_need(
+        &mut self,
+        state: State,
+        scope: &Scope,
+        wanted: &[Expr],
+    ) -> Vec<State> {
+        self.supply_when(When::Needed, state, scope, wanted)
+    }
+
+    fn supply_when(
+        &mut self,
+        when: When,
+        state: State,
+        scope: &Scope,
+        wanted: &[Expr],
+    ) -> Vec<State> {
         let breadth = self.breadth();
         let mut states = vec![state];
         let mut groups: Vec<(PathStart, usize, Vec<Expr>)> = Vec::new();
@@ -41,7 +70,7 @@ impl Planner<'_> {
         for atom in wanted.iter().filter(|a| PathStart::of(a).is_none()) {
             let next = states
                 .into_iter()
-                .flat_map(|s| self.supply_subquery(s, scope, atom));
+                .flat_map(|s| self.supply_subquery(when, s, scope, atom));
             states = trim(next.collect(), breadth);
         }
         states
@@ -325,8 +354,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Subqueries: kept with the row, or answered by a subplan.
-    fn supply_subquery(&mut self, state: State, scope: &Scope, atom: &Expr) -> Vec<State> {
+    /// Subqueries: kept with the row, answered by further steps of the plan, or by a subplan.
+    fn supply_subquery(
+        &mut self,
+        when: When,
+        state: State,
+        scope: &Scope,
+        atom: &Expr,
+    ) -> Vec<State> {
         if self.locate(&state, atom).is_some() {
             return vec![state];
         }
@@ -345,14 +380,54 @@ impl Planner<'_> {
             let mut next = state.clone();
             next.cost += option.cost;
             next.requires = option.requires;
-            let sub = match atom {
-                Expr::Nested(..) => Sub::Nested(option.plan),
-                _ => Sub::Scalar(option.plan),
+            let term = match atom {
+                Expr::Nested(..) => Term::Sub(Box::new(Sub::Nested(option.plan))),
+                _ => {
+                    let joined = match when {
+                        When::Always => self.join(&mut next, &option.plan),
+                        When::Needed => None,
+                    };
+                    joined.unwrap_or_else(|| Term::Sub(Box::new(Sub::Scalar(option.plan))))
+                }
             };
-            next.known.push((atom.clone(), Term::Sub(Box::new(sub))));
+            next.known.push((atom.clone(), term));
             out.push(next);
         }
         out
+    }
+
+    /// Appends the steps of a scalar subplan to the plan itself, and returns its value. They must
+    /// give exactly one tuple for each: point gets that keep a tuple without a row. One read then
+    /// serves the order, the answer and the cursor alike.
+    fn join(&self, state: &mut State, plan: &Plan) -> Option<Term> {
+        let value = plan.output.first()?.term.clone();
+        let (op, frames) = self.appended(&state.op, &plan.root)?;
+        state.op = op;
+        state.frames += frames;
+        Some(value)
+    }
+
+    /// The operators of a subplan over `base` instead of its input, and how many frames they add.
+    fn appended(&self, base: &Op, op: &Op) -> Option<(Op, u16)> {
+        match op {
+            Op::Input => Some((base.clone(), 0)),
+            Op::Get {
+                input,
+                get,
+                outer: true,
+                estimate,
+            } if get.eq.len() == self.shapes.get(get.structure.into()).key_len() => {
+                let (input, frames) = self.appended(base, input)?;
+                let joined = Op::Get {
+                    input: Box::new(input),
+                    get: get.clone(),
+                    outer: true,
+                    estimate: *estimate,
+                };
+                Some((joined, frames + 1))
+            }
+            _ => None,
+        }
     }
 
     /// The subquery as a column of the row that bound its node: an embedded collection, or an
