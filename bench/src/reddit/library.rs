@@ -4,7 +4,6 @@ use super::data::{category_name, post_id};
 use super::{Asks, Sum};
 use crate::Result;
 use querent::Database;
-use querent::layout::ValueRef;
 use querent::store::lmdb::Lmdb;
 use querent_compiler::value::Value;
 use std::borrow::Cow;
@@ -25,10 +24,8 @@ impl Library {
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
                 let (title, url, author) = (row.text(0)?, row.text(1)?, row.text(3)?);
-                sum.row(
-                    [text(&title), text(&url), text(&author)],
-                    number(&row.get(2)?),
-                );
+                let at = row.number(2)?.unwrap_or_default();
+                sum.row([text(&title), text(&url), text(&author)], at);
             }
         }
         Ok(sum)
@@ -46,7 +43,7 @@ impl Library {
                 sum.row([text(&title), text(&url), ""], 0);
                 for comment in row.nested(2)? {
                     let (body, author) = (comment.text(0)?, comment.text(2)?);
-                    let at = number(&comment.get(1)?);
+                    let at = comment.number(1)?.unwrap_or_default();
                     sum.row([text(&body), text(&author), ""], at);
                 }
             }
@@ -78,7 +75,8 @@ impl Library {
             let mut place = 0;
             while let Some(row) = rows.next_row()? {
                 let name = row.text(0)?;
-                sum.row([text(&name), "", ""], number(&row.get(1)?) * place);
+                let posts = row.number(1)?.unwrap_or_default();
+                sum.row([text(&name), "", ""], posts * place);
                 place += 1;
             }
         }
@@ -88,11 +86,4 @@ impl Library {
 
 fn text<'a>(value: &'a Option<Cow<'_, str>>) -> &'a str {
     value.as_deref().unwrap_or_default()
-}
-
-fn number(value: &ValueRef<'_>) -> i64 {
-    match value {
-        ValueRef::Int(number) | ValueRef::Timestamp(number) => *number,
-        _ => 0,
-    }
 }

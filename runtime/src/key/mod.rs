@@ -20,12 +20,12 @@ use querent_compiler::model::{Direction, Type};
 use querent_compiler::value::Value;
 
 /// Ends a text, a blob and a list of tagged scalars: below every byte that may stand in its place.
-const END: u8 = 0x00;
+pub(crate) const END: u8 = 0x00;
 /// Precedes a byte of a text or blob that is itself `END` or `ESCAPE`, and is then raised by one.
-const ESCAPE: u8 = 0x01;
+pub(crate) const ESCAPE: u8 = 0x01;
 /// The tags of an optional part.
 const NULL: u8 = 0x00;
-const PRESENT: u8 = 0x01;
+pub(crate) const PRESENT: u8 = 0x01;
 /// Header of the decimal zero; above it the positive decimals by exponent, below it the negative.
 const ZERO: u8 = 0x80;
 /// Decimals are `0.d₁d₂… × 10^e` with `-27 ≤ e ≤ 29`; the header holds `e + 28`.

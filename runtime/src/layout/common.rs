@@ -1,13 +1,16 @@
 //! What most rows hold, read in place.
 
 use super::{Column, KeyPart, NARROW, PartPlace, Place, Slot};
+use crate::key;
 use querent_compiler::model::{Direction, Type};
 
 /// The kinds of values that are read in place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Common {
-    /// A timestamp of a key, at a fixed distance from its end.
+pub(crate) enum Common {
+    /// A timestamp of a key, at a fixed distance from its start or its end.
     KeyTime,
+    /// An ascending text of a key, at a fixed distance from its start.
+    KeyText,
     Text,
     Int,
     BigInt,
@@ -17,14 +20,17 @@ pub(super) enum Common {
 
 /// All that reading a common value needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct CommonSlot {
+pub(crate) struct CommonSlot {
     pub(super) kind: Common,
     /// The bit of the null bitmap; 0 for a column that is never null.
     null_mask: u8,
-    /// It is the first variable column.
+    /// It is the first variable column. Of a text of a key: it has no tag before it.
     first: bool,
+    /// `at` counts from the end of the key.
+    from_end: bool,
     null_byte: usize,
-    /// Offset in the row: of the value, or of a text's end; distance from the end of a key.
+    /// Offset in the row: of the value, or of a text's end. Offset in the key, or distance from its
+    /// end.
     at: usize,
     /// Where variable bytes begin, in a narrow row.
     base: usize,
@@ -34,6 +40,18 @@ pub(super) struct CommonSlot {
 
 /// Nothing where the value is null, the row of another form, or damaged.
 impl CommonSlot {
+    /// Of a value that is not read in place.
+    pub(super) const OTHER: CommonSlot = CommonSlot {
+        kind: Common::Other,
+        null_mask: 0,
+        first: false,
+        from_end: false,
+        null_byte: 0,
+        at: 0,
+        base: 0,
+        mask: 0,
+    };
+
     #[inline]
     pub(super) fn is_null(&self, row: &[u8]) -> bool {
         row.first() == Some(&NARROW)
@@ -72,11 +90,50 @@ impl CommonSlot {
         }
     }
 
+    /// The text of a column of that type.
+    #[inline]
+    pub(crate) fn own_text<'a>(&self, key: &'a [u8], row: &'a [u8]) -> Option<&'a str> {
+        match self.kind {
+            Common::Text => self.text(row),
+            Common::KeyText => self.key_text(key),
+            _ => None,
+        }
+    }
+
+    /// The integer or timestamp of a column of such a type.
+    #[inline]
+    pub(crate) fn own_number(&self, key: &[u8], row: &[u8]) -> Option<i64> {
+        match self.kind {
+            Common::Int | Common::BigInt | Common::Timestamp => self.integer(row),
+            Common::KeyTime => self.key_time(key),
+            Common::Text | Common::KeyText | Common::Other => None,
+        }
+    }
+
     #[inline]
     pub(super) fn key_time(&self, key: &[u8]) -> Option<i64> {
-        let at = key.len().checked_sub(self.at)?;
+        let at = if self.from_end {
+            key.len().checked_sub(self.at)?
+        } else {
+            self.at
+        };
         let bits = u64::from_be_bytes(*key.get(at..)?.first_chunk()?) ^ self.mask;
         Some((bits ^ (1 << 63)) as i64)
+    }
+
+    /// A text that is whole and has nothing escaped.
+    #[inline(never)]
+    pub(super) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
+        let mut bytes = key.get(self.at..)?;
+        if !self.first {
+            bytes = bytes.strip_prefix(&[key::PRESENT])?;
+        }
+        let end = bytes.iter().position(|&b| b <= key::ESCAPE)?;
+        let (text, end) = bytes.split_at_checked(end)?;
+        if *end.first()? != key::END {
+            return None;
+        }
+        std::str::from_utf8(text).ok()
     }
 }
 
@@ -90,25 +147,33 @@ pub(super) fn slots(
     variable: usize,
 ) -> Vec<CommonSlot> {
     let other = CommonSlot {
-        kind: Common::Other,
-        null_mask: 0,
-        first: false,
-        null_byte: 0,
-        at: 0,
         base: ends_at + 2 * variable,
-        mask: 0,
+        ..CommonSlot::OTHER
     };
     let part = |(part, place): (&KeyPart, &PartPlace)| match (&part.ty, place) {
-        (Type::Timestamp, PartPlace::End(at)) => CommonSlot {
-            kind: Common::KeyTime,
-            at: *at,
-            mask: if part.direction == Direction::Desc {
-                u64::MAX
-            } else {
-                0
-            },
-            ..other
-        },
+        (Type::Timestamp, &(PartPlace::Start(at) | PartPlace::End(at))) if !part.optional => {
+            CommonSlot {
+                kind: Common::KeyTime,
+                at,
+                from_end: matches!(place, PartPlace::End(_)),
+                mask: if part.direction == Direction::Desc {
+                    u64::MAX
+                } else {
+                    0
+                },
+                ..other
+            }
+        }
+        (Type::Text(_), &PartPlace::Start(at))
+            if !part.optional && (part.hashed || part.direction == Direction::Asc) =>
+        {
+            CommonSlot {
+                kind: Common::KeyText,
+                at,
+                first: !part.hashed,
+                ..other
+            }
+        }
         _ => other,
     };
     let column = |(column, slot): (&Column, &Slot)| {

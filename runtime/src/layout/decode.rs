@@ -1,7 +1,7 @@
 //! From keys and rows to values.
 
 use super::column::{fixed_ref, read_end, variable_ref};
-use super::common::Common;
+use super::common::{Common, CommonSlot};
 use super::{Column, KeyPart, LOOSE, Layout, NARROW, PartPlace, Place, ValueRef, WIDE};
 use crate::key::{self, InKey};
 use crate::row::{self, RowError};
@@ -24,30 +24,55 @@ impl Layout {
         row: &'a [u8],
         column: usize,
     ) -> Result<ValueRef<'a>, RowError> {
-        if let Some(common) = self.common.get(column) {
-            match common.kind {
-                Common::Text => match common.text(row) {
-                    Some(text) => return Ok(ValueRef::Text(Cow::Borrowed(text))),
-                    None if common.is_null(row) => return Ok(ValueRef::Null),
-                    None => {}
-                },
-                Common::Int | Common::BigInt => match common.integer(row) {
-                    Some(number) => return Ok(ValueRef::Int(number)),
-                    None if common.is_null(row) => return Ok(ValueRef::Null),
-                    None => {}
-                },
-                Common::Timestamp => match common.integer(row) {
-                    Some(time) => return Ok(ValueRef::Timestamp(time)),
-                    None if common.is_null(row) => return Ok(ValueRef::Null),
-                    None => {}
-                },
-                Common::KeyTime => {
-                    if let Some(time) = common.key_time(key) {
-                        return Ok(ValueRef::Timestamp(time));
-                    }
+        self.value_at(self.common_slot(column), key, row, column)
+    }
+
+    /// What reading a column in place needs, looked up once for many rows.
+    #[inline]
+    pub(crate) fn common_slot(&self, column: usize) -> &CommonSlot {
+        self.common.get(column).unwrap_or(&CommonSlot::OTHER)
+    }
+
+    /// [`Layout::value_ref`] with the column's slot at hand.
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a value costs as much as a row"
+    )]
+    #[inline(always)]
+    pub(crate) fn value_at<'a>(
+        &self,
+        common: &CommonSlot,
+        key: &'a [u8],
+        row: &'a [u8],
+        column: usize,
+    ) -> Result<ValueRef<'a>, RowError> {
+        match common.kind {
+            Common::Text => match common.text(row) {
+                Some(text) => return Ok(ValueRef::Text(Cow::Borrowed(text))),
+                None if common.is_null(row) => return Ok(ValueRef::Null),
+                None => {}
+            },
+            Common::Int | Common::BigInt => match common.integer(row) {
+                Some(number) => return Ok(ValueRef::Int(number)),
+                None if common.is_null(row) => return Ok(ValueRef::Null),
+                None => {}
+            },
+            Common::Timestamp => match common.integer(row) {
+                Some(time) => return Ok(ValueRef::Timestamp(time)),
+                None if common.is_null(row) => return Ok(ValueRef::Null),
+                None => {}
+            },
+            Common::KeyTime => {
+                if let Some(time) = common.key_time(key) {
+                    return Ok(ValueRef::Timestamp(time));
                 }
-                Common::Other => {}
             }
+            Common::KeyText => {
+                if let Some(text) = common.key_text(key) {
+                    return Ok(ValueRef::Text(Cow::Borrowed(text)));
+                }
+            }
+            Common::Other => {}
         }
         match self.value_of_any(key, row, column) {
             Ok(value) => Ok(value),
@@ -55,16 +80,23 @@ impl Layout {
         }
     }
 
-    /// A text column of a row of the common form; none where it is null, of another type, of
-    /// another form or damaged, which [`Layout::value_ref`] tells apart.
+    /// The bytes of a key part of fixed place that takes the rest of the key or has a fixed width;
+    /// none where finding them takes a walk.
     #[inline]
-    pub(crate) fn common_text<'a>(&self, row: &'a [u8], column: usize) -> Option<&'a str> {
-        let common = self.common.get(column)?;
-        if common.kind == Common::Text {
-            common.text(row)
-        } else {
-            None
+    pub(crate) fn part_bytes<'a>(&self, key: &'a [u8], column: usize) -> Option<&'a [u8]> {
+        let part = self.key.get(column)?;
+        let from = match *self.parts.get(column)? {
+            PartPlace::Start(at) => at,
+            PartPlace::End(before) => key.len().checked_sub(before)?,
+            PartPlace::Walk(_) => return None,
+        };
+        if column + 1 == self.key.len() {
+            return key.get(from..);
         }
+        if part.hashed || part.optional {
+            return None;
+        }
+        key.get(from..from + key::fixed_width(&part.ty)?)
     }
 
     /// One value of a stored row, of any type, in a row of any form. The error is boxed to make the

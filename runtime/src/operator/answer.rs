@@ -1,6 +1,7 @@
 //! The top of a plan: rows that are decoded as they are looked at.
 
 use super::build::{Builder, Built};
+use super::cursor::Cursor;
 use super::nested::NestedRows;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
@@ -20,7 +21,7 @@ type Wait<'a> = Box<dyn FnMut() -> Result<(), StoreError> + 'a>;
 pub(super) struct Top<'a, R: Reader> {
     pub(super) names: &'a [Output],
     pub(super) output: Vec<Node<'a>>,
-    pub(super) cursor: Vec<Node<'a>>,
+    pub(super) cursor: Cursor<'a>,
     /// The subplans in the terms.
     pub(super) subs: Subs<'a, R>,
 }
@@ -145,7 +146,7 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
                 return Ok(Poll::Pending);
             }
         }
-        for node in output.iter().chain(cursor.iter()) {
+        for node in output.iter().chain(cursor.bound()) {
             let direct = matches!(node, Node::Sub(slot) if subs.gathered(*slot).is_some());
             if direct || !node.has_sub() {
                 continue;
@@ -176,7 +177,7 @@ pub struct RowView<'r, 'a, R: Reader> {
     pub(super) tuple: &'r [Frame<R::B>],
 }
 
-impl<'r, 'a, R: Reader> RowView<'r, 'a, R> {
+impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     /// How many columns there are.
     pub fn len(&self) -> usize {
         self.top.output.len()
@@ -200,13 +201,14 @@ impl<'r, 'a, R: Reader> RowView<'r, 'a, R> {
         // A stored column, which most are, needs nothing but its row.
         if let Node::Row {
             frame,
+            slot,
             layout,
             column,
         } = node
             && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
         {
             return layout
-                .value_ref(key, row, *column)
+                .value_at(slot, key, row, *column)
                 .map_err(|source| damaged(layout, source));
         }
         self.get_computed(node)
@@ -219,14 +221,9 @@ impl<'r, 'a, R: Reader> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn text(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        if let Some(Node::Row {
-            frame,
-            layout,
-            column,
-            ..
-        }) = self.top.output.get(column)
-            && let Some(Frame::Row(_, row)) = self.tuple.get(*frame)
-            && let Some(text) = layout.common_text(row, *column)
+        if let Some(Node::Row { frame, slot, .. }) = self.top.output.get(column)
+            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
+            && let Some(text) = slot.own_text(key, row)
         {
             return Ok(Some(Cow::Borrowed(text)));
         }
@@ -236,6 +233,23 @@ impl<'r, 'a, R: Reader> RowView<'r, 'a, R> {
     #[inline(never)]
     fn text_of_any(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
         self.get(column)?.into_text(column)
+    }
+
+    /// One column that is an integer, a timestamp (in milliseconds) or null.
+    #[inline]
+    pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
+        if let Some(Node::Row { frame, slot, .. }) = self.top.output.get(column)
+            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
+            && let Some(number) = slot.own_number(key, row)
+        {
+            return Ok(Some(number));
+        }
+        self.number_of_any(column)
+    }
+
+    #[inline(never)]
+    fn number_of_any(&self, column: usize) -> Result<Option<i64>, AskError> {
+        self.get(column)?.into_number(column)
     }
 
     /// The rows of a nested column, one by one: they are decoded as they are looked at.
@@ -272,7 +286,8 @@ impl<'r, 'a, R: Reader> RowView<'r, 'a, R> {
 
     /// The values of the complete order, of which the cursor is made.
     pub fn cursor_values(&self) -> Result<Vec<Value>, AskError> {
-        values(&self.top.cursor, &self.env()).map_err(unstop)
+        let nodes = self.top.cursor.nodes::<R>()?;
+        values(nodes, &self.env()).map_err(unstop)
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use super::AskError;
 use super::answer::Top;
 use super::build::{Builder, Demand};
+use super::cursor::Cursor;
 use super::order::Order;
 use super::range::{Edge, Range};
 use super::sub::{Shape, Subs};
@@ -213,7 +214,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                     top: Top {
                         names: &[],
                         output: Vec::new(),
-                        cursor: Vec::new(),
+                        cursor: Cursor::new(None, &[], Vec::new(), self.ask),
                         subs: Subs::new(),
                     },
                 };
@@ -295,6 +296,7 @@ fn column_node<'a>(frame: usize, column: usize, scope: &[Kind<'a>]) -> Result<No
             (
                 Node::Row {
                     frame,
+                    slot: layout.common_slot(column),
                     layout,
                     column,
                 },

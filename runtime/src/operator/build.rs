@@ -5,6 +5,7 @@
 use super::aggregate::{self, Aggregate};
 use super::answer::Top;
 use super::bind::page_param;
+use super::cursor::{Cursor, is_plain};
 use super::direct::Direct;
 use super::distinct::Distinct;
 use super::elements::{self, Elements};
@@ -75,10 +76,16 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             .iter()
             .map(|o| self.term(&o.term, &scope, &mut subs));
         let output = output.collect::<Result<_, _>>()?;
-        let cursor = self.terms(&plan.cursor, &scope, &mut subs)?;
+        let bound = if plan.cursor.iter().all(is_plain) {
+            None
+        } else {
+            Some(self.terms(&plan.cursor, &scope, &mut subs)?)
+        };
+        let stride = scope.len();
+        let cursor = Cursor::new(bound, &plan.cursor, scope, self.ask);
         Ok(Built {
             root,
-            stride: scope.len(),
+            stride,
             top: Top {
                 names: &plan.output,
                 output,

@@ -17,6 +17,8 @@ pub(super) struct Get<'a, R: Reader> {
     subs: Subs<'a, R>,
     /// Reads in flight, in the order of their tuples.
     open: VecDeque<Open<R>>,
+    /// Buffers of tuples that were done with.
+    spare: Vec<Vec<Frame<R::B>>>,
     exhausted: bool,
     batch: Batch<R::B>,
 }
@@ -44,6 +46,7 @@ impl<'a, R: Reader> Get<'a, R> {
             outer,
             subs,
             open: VecDeque::new(),
+            spare: Vec::new(),
             exhausted: false,
             batch,
         }
@@ -77,7 +80,8 @@ impl<'a, R: Reader> Get<'a, R> {
                 }
                 None => None,
             };
-            let tuple = self.feed.take().collect();
+            let mut tuple = self.spare.pop().unwrap_or_default();
+            tuple.extend(self.feed.take());
             self.open.push_back(Open {
                 tuple,
                 source,
@@ -85,6 +89,14 @@ impl<'a, R: Reader> Get<'a, R> {
             });
         }
         Ok(())
+    }
+
+    /// The first of the reads has nothing more to give.
+    fn done(&mut self) {
+        if let Some(mut open) = self.open.pop_front() {
+            open.tuple.clear();
+            self.spare.push(open.tuple);
+        }
     }
 }
 
@@ -127,7 +139,7 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
                     out.push_rows(&front.tuple, &mut self.batch);
                     // A point get has no second row: the store is not asked for one.
                     if self.range.is_point() {
-                        self.open.pop_front();
+                        self.done();
                     }
                 }
                 Fill::End => {
@@ -135,7 +147,7 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
                         out.push_joined(&front.tuple, Frame::Absent);
                         added += 1;
                     }
-                    self.open.pop_front();
+                    self.done();
                 }
             }
         }

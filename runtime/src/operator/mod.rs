@@ -12,6 +12,7 @@ mod aggregate;
 mod answer;
 mod bind;
 mod build;
+mod cursor;
 mod direct;
 mod distinct;
 mod elements;

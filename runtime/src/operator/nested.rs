@@ -66,7 +66,7 @@ enum Row<'r, 'a, R: Reader> {
     Values(Vec<Value>),
 }
 
-impl<R: Reader> NestedRow<'_, '_, R> {
+impl<'a, R: Reader + 'a> NestedRow<'_, 'a, R> {
     /// How many columns there are.
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -105,6 +105,15 @@ impl<R: Reader> NestedRow<'_, '_, R> {
         }
     }
 
+    /// One column that is an integer, a timestamp (in milliseconds) or null.
+    #[inline]
+    pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
+        match &self.0 {
+            Row::View(row) => row.number(column),
+            Row::Values(_) => self.get(column)?.into_number(column),
+        }
+    }
+
     /// All columns, decoded.
     pub fn to_values(&self) -> Result<Vec<Value>, AskError> {
         match &self.0 {
@@ -115,6 +124,19 @@ impl<R: Reader> NestedRow<'_, '_, R> {
 }
 
 impl<'v> ValueRef<'v> {
+    /// The number of a column that is one or null.
+    pub(super) fn into_number(self, column: usize) -> Result<Option<i64>, AskError> {
+        match self {
+            ValueRef::Int(number) | ValueRef::Timestamp(number) => Ok(Some(number)),
+            ValueRef::Null => Ok(None),
+            other => Err(AskError::Column {
+                column,
+                found: other.kind(),
+                expected: "an integer or a timestamp",
+            }),
+        }
+    }
+
     /// The text of a column that is one or null.
     pub(super) fn into_text(
         self,

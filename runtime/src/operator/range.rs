@@ -1,7 +1,7 @@
 //! From a plan's get and a tuple to one read in encoded keys.
 
-use super::AskError;
 use super::term::{Env, Node, Stop};
+use super::{AskError, Frame};
 use crate::key::{self, KeyError};
 use crate::layout::{KeyPart, Layout};
 use crate::store::{Buf, Keys, MAX_KEY, Read};
@@ -60,8 +60,12 @@ impl Range<'_> {
     fn keys<B: Buf>(&self, env: &Env<'_, B>) -> Result<Option<Keys>, Stop> {
         let mut prefix = Vec::with_capacity(32);
         for (i, node) in self.eq.iter().enumerate() {
-            let value = node.value_cow(env)?;
             let part = self.part(i)?;
+            if let Some(bytes) = stored_alike(node, part, env) {
+                prefix.extend_from_slice(bytes);
+                continue;
+            }
+            let value = node.value_cow(env)?;
             if value.is_null() {
                 return Ok(None);
             }
@@ -219,6 +223,30 @@ impl Range<'_> {
             part: format!("{}, key part {}", self.layout.name, part + 1).into(),
             source: Box::new(source),
         }
+    }
+}
+
+/// The bytes of a value that is a key part of the same form in another structure: they are copied
+/// instead of being decoded and encoded again.
+#[inline]
+fn stored_alike<'t, B: Buf>(node: &Node<'_>, part: &KeyPart, env: &Env<'t, B>) -> Option<&'t [u8]> {
+    let Node::Row {
+        frame,
+        layout,
+        column,
+        ..
+    } = node
+    else {
+        return None;
+    };
+    let other = layout.key.get(*column)?;
+    // A null has bytes too, and is equal to nothing.
+    if part.optional || part != other {
+        return None;
+    }
+    match env.tuple.get(*frame)? {
+        Frame::Row(key, _) => layout.part_bytes(key, *column),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@
 //! evaluates runs the subplan ([`super::sub::Subs`]) and evaluates again.
 
 use super::{AskError, Frame};
-use crate::layout::{Layout, ValueRef};
+use crate::layout::{CommonSlot, Layout, ValueRef};
 use crate::row::RowError;
 use crate::store::Buf;
 use querent_compiler::model::{Binary, Compare, Function};
@@ -28,6 +28,8 @@ pub(super) enum Node<'a> {
     Item,
     Row {
         frame: usize,
+        /// Where most rows have it.
+        slot: &'a CommonSlot,
         layout: &'a Layout,
         column: usize,
     },
@@ -88,11 +90,12 @@ impl Node<'_> {
         match self {
             Node::Row {
                 frame,
+                slot,
                 layout,
                 column,
             } => match env.tuple.get(*frame) {
                 Some(Frame::Row(key, row)) => layout
-                    .value_ref(key, row, *column)
+                    .value_at(slot, key, row, *column)
                     .map_err(|source| damaged(layout, source).into()),
                 Some(Frame::Absent) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
@@ -138,7 +141,10 @@ impl Node<'_> {
             Node::Binary(op, a, b) => {
                 ops::binary(*op, a.value_cow(env)?.as_ref(), b.value_cow(env)?.as_ref())
             }
-            Node::Call(function, args) => ops::call(*function, &values(args, env)?),
+            Node::Call(function, args) => match args.as_slice() {
+                [arg] => ops::call(*function, std::slice::from_ref(&*arg.value_cow(env)?)),
+                args => ops::call(*function, &values(args, env)?),
+            },
             Node::At(map, key) => {
                 ops::at(map.value_cow(env)?.as_ref(), key.value_cow(env)?.as_ref())
             }
