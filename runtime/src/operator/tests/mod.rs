@@ -127,12 +127,19 @@ fn run<const AHEAD: usize>(
     rows
 }
 
-/// A column read as a text, or as nested rows, is what it is as a value.
+/// A column read as a text, as a number, or as nested rows, is what it is as a value.
 fn looks_alike<R: Reader>(row: &RowView<'_, '_, R>, column: usize, value: &Value) {
     match value {
         Value::Text(text) => assert_eq!(row.text(column).unwrap().as_deref(), Some(text.as_str())),
         Value::Null => assert_eq!(row.text(column).unwrap(), None),
         _ => assert!(matches!(row.text(column), Err(AskError::Column { .. }))),
+    }
+    match value {
+        Value::Int(number) | Value::Timestamp(number) => {
+            assert_eq!(row.number(column).unwrap(), Some(*number));
+        }
+        Value::Null => assert_eq!(row.number(column).unwrap(), None),
+        _ => assert!(matches!(row.number(column), Err(AskError::Column { .. }))),
     }
     match value {
         Value::List(rows) | Value::Set(rows) => {
