@@ -4,8 +4,8 @@
 use super::shape::reference_paths;
 use super::stats::{Extent, LIST, Stats};
 use crate::model::{
-    Change, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred, Query,
-    ReferenceId, Statement, Type,
+    Change, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred,
+    Query, ReferenceId, Statement, Type,
 };
 use crate::view::reads::{Position, Route, RouteStep, reads};
 use crate::view::typing::Scope;

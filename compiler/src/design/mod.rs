@@ -227,7 +227,7 @@ impl<'m> Prepared<'m> {
             homes(&mut planner)
         };
         let rules = &options.target.cost.rules;
-        if rules.support == Support::Each {
+        if rules.support != Support::Shared {
             support::offer(&mut planner);
         }
         let mut readers: Vec<Reader> = Vec::new();

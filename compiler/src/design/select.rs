@@ -286,7 +286,7 @@ impl Programme<'_, '_> {
     }
 
     fn support_each(&self) -> bool {
-        self.planner.target.cost.rules.support == Support::Each
+        self.planner.target.cost.rules.support != Support::Shared
     }
 
     /// What the support reads of those candidates can use, and those of these, and so on.
@@ -654,11 +654,7 @@ fn add_branch(
             let held = at(r).map(|held| (held, -1.0));
             if branch.ways.iter().all(|w| w.columns.get(column) == Some(r)) && u == built {
                 // Whichever way is taken.
-                lp.add_constraint(
-                    [(kept, 1.0)].into_iter().chain(held),
-                    ComparisonOp::Le,
-                    0.0,
-                );
+                lp.add_constraint([(kept, 1.0)].into_iter().chain(held), ComparisonOp::Le, 0.0);
             } else {
                 let both = [(x, 1.0), (kept, 1.0)];
                 lp.add_constraint(both.into_iter().chain(held), ComparisonOp::Le, 1.0);

@@ -5,6 +5,7 @@
 use super::change::{Effect, EffectKind, Hit};
 use super::options::Planner;
 use super::shape::{Requirement, ShapeId, key_paths, reference_paths};
+use super::target::Support;
 use crate::model::{EntityId, Expr, Field, Leaf, ReferenceId};
 use crate::view::Kind;
 use crate::view::reads::{Route, RouteStep};
@@ -39,11 +40,7 @@ impl Branch {
     }
 
     /// The cheapest way that what is built and kept allows; infinite where there is none.
-    pub(crate) fn price(
-        &self,
-        kept: &BTreeSet<usize>,
-        has: &dyn Fn(&Requirement) -> bool,
-    ) -> f64 {
+    pub(crate) fn price(&self, kept: &BTreeSet<usize>, has: &dyn Fn(&Requirement) -> bool) -> f64 {
         let allowed = self.ways.iter().filter(|w| {
             w.requires.iter().all(has) && w.columns.iter().all(|(c, r)| !kept.contains(c) || has(r))
         });
@@ -80,7 +77,9 @@ pub(crate) fn branches(
     hit: &Hit,
 ) -> Vec<Branch> {
     let s = planner.shapes.get(shape);
-    let columns = hit.key || planner.target.cost.rules.whole_rows;
+    let rules = &planner.target.cost.rules;
+    let columns = hit.key || rules.whole_rows;
+    let together = rules.support == Support::Structure;
     let read = s.key().map(|e| (None, e)).chain(
         s.columns
             .iter()
@@ -104,6 +103,10 @@ pub(crate) fn branches(
                 Some(walked) if plain => place(planner, effect, walked, &mut steps, &leaf),
                 _ => Some(Start::Beyond),
             };
+            let start = start.map(|start| match start {
+                Start::Along(_, false) if together => Start::Own,
+                start => start,
+            });
             let wanted = Wanted {
                 column,
                 steps,
@@ -136,7 +139,11 @@ pub(crate) fn branches(
     let about = |start| match start {
         Start::Own => name(effect.entity),
         Start::Along(r, _) => {
-            format!("{} of {}", planner.model.reference(r).name, name(effect.entity))
+            format!(
+                "{} of {}",
+                planner.model.reference(r).name,
+                name(effect.entity)
+            )
         }
         Start::Back | Start::Beyond => format!("{} of {}", name(s.anchor), name(effect.entity)),
     };
@@ -195,9 +202,7 @@ fn place(
         })
     };
     match (steps.first().copied(), leaf) {
-        (None, Leaf::Attribute(a, _)) => {
-            (!given(Field::Attribute(*a))).then_some(Start::Own)
-        }
+        (None, Leaf::Attribute(a, _)) => (!given(Field::Attribute(*a))).then_some(Start::Own),
         (None, _) => (effect.kind != EffectKind::Insert).then_some(Start::Own),
         (Some(r), _) => {
             let known = given(Field::Reference(r));
@@ -225,29 +230,53 @@ fn path(steps: &[ReferenceId], leaf: &Leaf) -> Expr {
     }
 }
 
-/// Lookups by the key of an entity: one, or one and then another at the end of the first step.
+/// Lookups by the key of an entity: one, or one and then another at the end of each first step.
 fn forward(planner: &Planner, entity: EntityId, effect: &Effect, wanted: &[Wanted]) -> Vec<Way> {
     let n = effect.count.avg;
     let cost = planner.read_cost(n, n, 0.0);
+    let at = |w: &Wanted, from: usize| {
+        let steps = w.steps.get(from..).unwrap_or_default();
+        (w.column, path(steps, &w.leaf))
+    };
+    // What the entity's own row does not have, by the reference that leads to it.
+    let mut near = Vec::new();
+    let mut far: BTreeMap<ReferenceId, Vec<(Option<usize>, Expr)>> = BTreeMap::new();
+    for w in wanted {
+        match w.steps.first() {
+            Some(&r) if !is_key(planner, r, &w.steps, &w.leaf) => {
+                far.entry(r).or_default().push(at(w, 1));
+            }
+            _ => near.push(at(w, 0)),
+        }
+    }
+    for &r in far.keys() {
+        near.extend(
+            reference_paths(planner.model, r)
+                .into_iter()
+                .map(|e| (None, e)),
+        );
+    }
     let mut out = Vec::new();
     for shape in identities(planner, entity) {
-        out.extend(one(planner, shape, cost, wanted.iter().map(|w| (w.column, path(&w.steps, &w.leaf)))));
-        let far = |w: &&Wanted| {
-            w.steps.first().is_some_and(|&r| !is_key(planner, r, &w.steps, &w.leaf))
-        };
-        let Some(r) = wanted.iter().find(far).and_then(|w| w.steps.first().copied()) else {
+        out.extend(one(planner, shape, cost, wanted.iter().map(|w| at(w, 0))));
+        if far.is_empty() {
             continue;
-        };
-        let near = wanted.iter().filter(|w| !far(w)).map(|w| (w.column, path(&w.steps, &w.leaf)));
-        let reference = reference_paths(planner.model, r).into_iter().map(|e| (None, e));
-        let Some(first) = one(planner, shape, cost, near.chain(reference)) else {
-            continue;
-        };
-        for end in identities(planner, planner.model.reference(r).target) {
-            let behind = wanted.iter().filter(far);
-            let behind = behind.map(|w| (w.column, path(w.steps.get(1..).unwrap_or_default(), &w.leaf)));
-            out.extend(one(planner, end, cost, behind).map(|second| first.clone().and(second)));
         }
+        let mut ways: Vec<Way> = one(planner, shape, cost, near.iter().cloned())
+            .into_iter()
+            .collect();
+        for (&r, behind) in &far {
+            let ends = identities(planner, planner.model.reference(r).target);
+            let next = |way: &Way| -> Vec<Way> {
+                let second = |&end: &ShapeId| one(planner, end, cost, behind.iter().cloned());
+                ends.iter()
+                    .filter_map(second)
+                    .map(|w| way.clone().and(w))
+                    .collect()
+            };
+            ways = ways.iter().flat_map(next).collect();
+        }
+        out.extend(ways);
     }
     out
 }
@@ -345,7 +374,10 @@ impl Way {
     /// All that it requires, given the columns that the structure keeps.
     pub(crate) fn required(&self, kept: &BTreeSet<usize>) -> impl Iterator<Item = Requirement> {
         let columns = self.columns.iter().filter(|(c, _)| kept.contains(c));
-        self.requires.iter().copied().chain(columns.map(|(_, r)| *r))
+        self.requires
+            .iter()
+            .copied()
+            .chain(columns.map(|(_, r)| *r))
     }
 
     /// This lookup, then another one.

@@ -18,6 +18,9 @@ pub struct Rules {
     pub whole_rows: bool,
     /// How the reads of maintenance are counted.
     pub support: Support,
+    /// A limit behind a filter ends the reading early and comes before what is fetched for the rows
+    /// that are left; else it only shortens a read that gives nothing but the answer's rows.
+    pub early_limit: bool,
     /// Collections and aggregates may be kept in the row that they belong to.
     pub embedding: bool,
 }
@@ -30,7 +33,9 @@ pub enum Support {
     Shared,
     /// For each structure and each branch of its paths apart, as a query from what the design
     /// keeps; old values of what the change sets are not read.
-    Each,
+    Branch,
+    /// The same, but the branches that start from the instance itself are one query.
+    Structure,
 }
 
 impl Default for Rules {
@@ -40,6 +45,7 @@ impl Default for Rules {
             checks: true,
             whole_rows: true,
             support: Support::Shared,
+            early_limit: true,
             embedding: true,
         }
     }
