@@ -16,7 +16,7 @@ usage: cargo xtask bench [WHAT]
 
   reddit [--posts N] [--comments N]   every question against hand-written code and SQLite
   load [--rows N]                     a load in a process of its own: rate and memory
-  design                              the time of a design
+  design                              the time of a design; the peer's workloads by its cost model
   boundary                            the boundary to the store against hand-written code";
 
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use crate::model_files::ModelFiles;
 use crate::terminal::Terminal;
 use crate::words::number::Unit;
 use anyhow::{Result, bail};
-use querent_compiler::design::target::{self, Target};
+use querent_compiler::design::target::{self, CostModel, Target};
 use querent_compiler::design::{Design, Options, design};
 use querent_compiler::diagnostic::{Diagnostic, Style, nearest};
 use querent_compiler::model::Model;
@@ -39,7 +39,7 @@ pub(crate) struct Designed {
 pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Option<Designed>> {
     let mut target = target_named(wanted.target)?;
     if let Some(name) = wanted.cost_model {
-        let priced = target_named(name)?;
+        let priced = cost_model_named(name)?;
         (target.cost, target.about) = (priced.cost, priced.about);
     }
     let Some((model, _)) = read_model(wanted.model, terminal)? else {
@@ -86,14 +86,24 @@ pub(crate) fn read_model(path: &Path, terminal: &mut Terminal) -> Result<Option<
 
 /// A target by name.
 pub(crate) fn target_named(name: &str) -> Result<Target> {
-    if let Some(target) = target::named(name) {
-        return Ok(target);
+    match target::named(name) {
+        Some(target) => Ok(target),
+        None => unknown("target", name, target::NAMES),
     }
-    let names = target::NAMES;
+}
+
+fn cost_model_named(name: &str) -> Result<CostModel> {
+    match target::cost_model(name) {
+        Some(model) => Ok(model),
+        None => unknown("cost model", name, target::COST_MODELS),
+    }
+}
+
+fn unknown<T>(what: &str, name: &str, names: &[&str]) -> Result<T> {
     match nearest(name, names.iter().copied()) {
-        Some(near) => bail!("there is no target `{name}`; did you mean `{near}`?"),
+        Some(near) => bail!("there is no {what} `{name}`; did you mean `{near}`?"),
         None => bail!(
-            "there is no target `{name}`; the targets are {}",
+            "there is no {what} `{name}`; the {what}s are {}",
             names.join(", ")
         ),
     }

@@ -4,8 +4,8 @@
 use super::shape::reference_paths;
 use super::stats::{Extent, LIST, Stats};
 use crate::model::{
-    Change, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred, Query,
-    ReferenceId, Statement, Type,
+    Change, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred,
+    Query, ReferenceId, Statement, Type,
 };
 use crate::view::reads::{Position, Route, RouteStep, reads};
 use crate::view::typing::Scope;
@@ -37,6 +37,8 @@ pub(crate) enum Need {
     Referrers(Route, ReferenceId),
     /// Whether a unique attribute's value is taken.
     Unique(crate::model::AttributeId),
+    /// A read of its own for one structure, in words, where reads are not shared.
+    Support(super::shape::ShapeId, Route, String),
 }
 
 /// How often a need is read, per change.
@@ -69,6 +71,13 @@ pub(crate) fn find_query(model: &Model, entity: EntityId, filter: &[Pred]) -> Qu
         limit: None,
         page: None,
     }
+}
+
+/// Whether a filter is the key of one instance, all of it and nothing else.
+pub(crate) fn by_key(model: &Model, entity: EntityId, filter: &[Pred]) -> bool {
+    let keys = super::shape::key_paths(model, model.entity(entity).root);
+    let equals = |p: &Pred, key: &Expr| matches!(p, Pred::Compare(a, Compare::Eq, b) if a == key || b == key);
+    filter.len() == keys.len() && keys.iter().all(|key| filter.iter().any(|p| equals(p, key)))
 }
 
 /// Instances of a subtype, as a filter on its root.
@@ -312,7 +321,7 @@ pub(crate) struct Hit {
     /// The way back to the anchors.
     walk: Needs,
     back: Route,
-    anchors: f64,
+    pub(crate) anchors: f64,
 }
 
 /// The reads of one structure, split so that columns can be weighed one by one.

@@ -297,6 +297,7 @@ pub(super) fn read_step(model: &Model, need: &Need, cost: f64, check: bool) -> W
             let a = model.attribute(*a);
             format!("{}.{}", model.entity(a.entity).name, a.name)
         }
+        Need::Support(_, _, about) => about.clone(),
     };
     let op = if check { "check" } else { "read" };
     WriteStep {

@@ -14,6 +14,7 @@ mod shape;
 mod sizes;
 pub mod spread;
 mod stats;
+mod support;
 pub mod target;
 
 pub use change::type_filter;
@@ -29,7 +30,7 @@ use select::{Home, Programme, Reader, Selection, Writer};
 use serde::{Deserialize, Serialize};
 use shape::Requirement;
 use std::collections::{BTreeMap, BTreeSet};
-use target::Target;
+use target::{Support, Target};
 
 /// How a design is made.
 #[derive(Clone, Debug)]
@@ -225,6 +226,10 @@ impl<'m> Prepared<'m> {
         } else {
             homes(&mut planner)
         };
+        let rules = &options.target.cost.rules;
+        if rules.support != Support::Shared {
+            support::offer(&mut planner);
+        }
         let mut readers: Vec<Reader> = Vec::new();
         for (question, options) in model.questions.iter().zip(enumerated.questions) {
             readers.push(Reader {
@@ -234,14 +239,24 @@ impl<'m> Prepared<'m> {
         }
         let mut writers = Vec::new();
         let checked = |e| {
-            let checks = change::checks(model, &e);
+            let checks = if rules.checks {
+                change::checks(model, &e)
+            } else {
+                change::Needs::new()
+            };
             (e, checks)
         };
-        for (change, finds) in model.changes.iter().zip(enumerated.finds) {
+        for (change, mut finds) in model.changes.iter().zip(enumerated.finds) {
             let weight = weight(&change.rates);
             let fewest =
                 |o: &Vec<PlanOption>| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min);
             let found: Vec<f64> = finds.iter().map(fewest).collect();
+            // To find the instance of a given key is to check that it is there.
+            for (options, (entity, filter)) in finds.iter_mut().zip(change::finds(change)) {
+                if !rules.checks && change::by_key(model, entity, filter) {
+                    options.iter_mut().for_each(|o| o.cost = 0.0);
+                }
+            }
             readers.extend(finds.into_iter().map(|options| Reader {
                 weight,
                 options: within_limits(&planner, options),

@@ -8,6 +8,8 @@ use super::change::{Effect, Hit, Need, Needs, Reading, finds_referrers};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
 use super::spread::{directory, spread};
+use super::support::{Branch, branches};
+use super::target::Support;
 use crate::view::Kind;
 use microlp::{
     ComparisonOp, LinearExpr, OptimizationDirection, Problem, SolutionStatus, SolveOptions,
@@ -215,12 +217,44 @@ impl Programme<'_, '_> {
         for &shape in &self.forced {
             shapes.entry(shape).or_default();
         }
+        if self.support_each() {
+            self.first_support(&mut shapes);
+        }
         Selection {
             shapes,
             variables: 0,
             optimal: false,
             gap: 1.0,
             picked: self.sample.map(|_| picked),
+        }
+    }
+
+    /// Adds what the first way of every support read requires.
+    fn first_support(&self, shapes: &mut BTreeMap<ShapeId, BTreeSet<usize>>) {
+        loop {
+            let mut more: BTreeSet<Requirement> = BTreeSet::new();
+            for (&shape, columns) in &*shapes {
+                self.each_branch(shape, &mut |branch| {
+                    if let (true, Some(way)) = (branch.read(columns), branch.ways.first()) {
+                        more.extend(way.required(columns));
+                    }
+                });
+            }
+            if !extend(shapes, more) {
+                return;
+            }
+        }
+    }
+
+    /// The support reads of a candidate, for all that changes.
+    fn each_branch(&self, shape: ShapeId, each: &mut dyn FnMut(&Branch)) {
+        let reading = self.reading(shape);
+        for (effect, _) in self.writers.iter().flat_map(|w| &w.effects) {
+            for (route, hit) in reading.hits(&self.planner.stats, effect) {
+                for branch in &branches(self.planner, shape, effect, &route, &hit) {
+                    each(branch);
+                }
+            }
         }
     }
 
@@ -239,12 +273,35 @@ impl Programme<'_, '_> {
         for &shape in &self.forced {
             used.entry(shape).or_default();
         }
+        if self.support_each() {
+            self.add_support(&mut used);
+            return used;
+        }
         for shape in 0..self.planner.shapes.all.len() {
             if self.finds_any_need(shape) {
                 used.entry(shape).or_default();
             }
         }
         used
+    }
+
+    fn support_each(&self) -> bool {
+        self.planner.target.cost.rules.support != Support::Shared
+    }
+
+    /// What the support reads of those candidates can use, and those of these, and so on.
+    fn add_support(&self, used: &mut BTreeMap<ShapeId, BTreeSet<usize>>) {
+        loop {
+            let mut more: BTreeSet<Requirement> = BTreeSet::new();
+            for (&shape, columns) in &*used {
+                self.each_branch(shape, &mut |branch| {
+                    more.extend(branch.ways.iter().flat_map(|w| w.required(columns)));
+                });
+            }
+            if !extend(used, more) {
+                return;
+            }
+        }
     }
 
     /// Whether a change may look for referrers in this candidate.
@@ -335,6 +392,12 @@ impl Programme<'_, '_> {
                 let price = weight * self.hit_cost(&hit);
                 let w = lp.add_var(price, (0.0, 1.0));
                 lp.add_constraint([(w, 1.0), (u, -1.0)], ComparisonOp::Ge, 0.0);
+                if self.support_each() {
+                    for branch in branches(self.planner, shape, effect, &route, &hit) {
+                        add_branch(lp, weight, shape, &branch, u, y, v);
+                    }
+                    continue;
+                }
                 for (need, n) in reading.key_needs(stats, effect, &route, &hit) {
                     let var = self.need_var(lp, &mut reads, weight, &need, n, y);
                     lp.add_constraint([(var, 1.0), (u, -1.0)], ComparisonOp::Ge, 0.0);
@@ -432,6 +495,7 @@ impl Programme<'_, '_> {
             let known = needs.entry(need).or_insert(0.0);
             *known = known.max(n);
         };
+        let mut supports: Vec<(Need, f64)> = Vec::new();
         let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
         for (&shape, columns) in &selection.shapes {
             let reading = self.reading(shape);
@@ -444,6 +508,16 @@ impl Programme<'_, '_> {
                 write.deletes += hit.deletes;
                 write.rows_max += hit.rows_max;
                 write.cost += self.hit_cost(&hit);
+                if self.support_each() {
+                    for branch in branches(self.planner, shape, effect, &route, &hit) {
+                        if branch.read(columns) {
+                            let price = branch.price(columns, &|r| selection.has(r));
+                            let need = Need::Support(shape, route.clone(), branch.about);
+                            supports.push((need, price));
+                        }
+                    }
+                    continue;
+                }
                 for (n, count) in reading.key_needs(stats, effect, &route, &hit) {
                     need(n, count);
                 }
@@ -460,7 +534,7 @@ impl Programme<'_, '_> {
             (need, price)
         });
         EffectPrices {
-            reads: reads.collect(),
+            reads: reads.chain(supports).collect(),
             writes,
         }
     }
@@ -469,6 +543,8 @@ impl Programme<'_, '_> {
         match need {
             Need::Values(_, entity) => self.planner.values_cost(*entity, n),
             Need::Unique(_) => self.planner.read_cost(n, n, 16.0),
+            // Priced where its structure is at hand.
+            Need::Support(..) => 0.0,
             Need::Referrers(_, reference) => {
                 let scan = self.planner.referrers_scan_cost(*reference, n);
                 let ways = selection.shapes.keys().filter_map(|&shape| {
@@ -502,6 +578,7 @@ impl Programme<'_, '_> {
                 lp.add_var(weight * self.planner.values_cost(*entity, n), (0.0, 1.0))
             }
             Need::Unique(_) => lp.add_var(weight * self.planner.read_cost(n, n, 16.0), (0.0, 1.0)),
+            Need::Support(..) => lp.add_var(0.0, (0.0, 1.0)),
             Need::Referrers(_, reference) => {
                 let variable = lp.add_var(0.0, (0.0, 1.0));
                 let mut ways = LinearExpr::empty();
@@ -532,6 +609,75 @@ impl Programme<'_, '_> {
         };
         reads.insert(need.clone(), NeedVar { variable, count: n });
         variable
+    }
+}
+
+/// Adds what is required; false where it was there already.
+fn extend(shapes: &mut BTreeMap<ShapeId, BTreeSet<usize>>, more: BTreeSet<Requirement>) -> bool {
+    let mut grown = false;
+    for r in more {
+        grown |= !shapes.contains_key(&r.shape);
+        let columns = shapes.entry(r.shape).or_default();
+        grown |= r.column.is_some_and(|c| columns.insert(c));
+    }
+    grown
+}
+
+/// A support read of a structure that is written where `u` is: one of its ways is taken, and that
+/// way's structures hold what the structure's columns need.
+fn add_branch(
+    lp: &mut Problem,
+    weight: f64,
+    shape: ShapeId,
+    branch: &Branch,
+    u: Variable,
+    y: &BTreeMap<ShapeId, Variable>,
+    v: &BTreeMap<(ShapeId, usize), Variable>,
+) {
+    let at = |r: &Requirement| match r.column {
+        None => y.get(&r.shape).copied(),
+        Some(c) => v.get(&(r.shape, c)).copied(),
+    };
+    let kept = |c: &usize| v.get(&(shape, *c)).copied();
+    let Some(&built) = y.get(&shape) else { return };
+    let mut any = LinearExpr::empty();
+    for way in &branch.ways {
+        let parts: Option<Vec<Variable>> = way.requires.iter().map(at).collect();
+        let Some(parts) = parts else { continue };
+        let x = lp.add_var(weight * way.cost, (0.0, 1.0));
+        any.add(x, 1.0);
+        for part in parts {
+            lp.add_constraint([(x, 1.0), (part, -1.0)], ComparisonOp::Le, 0.0);
+        }
+        for (column, r) in &way.columns {
+            let Some(kept) = kept(column) else { continue };
+            let held = at(r).map(|held| (held, -1.0));
+            if branch.ways.iter().all(|w| w.columns.get(column) == Some(r)) && u == built {
+                // Whichever way is taken.
+                lp.add_constraint([(kept, 1.0)].into_iter().chain(held), ComparisonOp::Le, 0.0);
+            } else {
+                let both = [(x, 1.0), (kept, 1.0)];
+                lp.add_constraint(both.into_iter().chain(held), ComparisonOp::Le, 1.0);
+            }
+        }
+    }
+    // Any x at all, as far as it is needed.
+    let mut needed = |terms: &[(Variable, f64)], least: f64| {
+        let mut all = any.clone();
+        terms.iter().for_each(|&(var, factor)| all.add(var, factor));
+        lp.add_constraint(all, ComparisonOp::Ge, least);
+    };
+    if branch.key {
+        needed(&[(u, -1.0)], 0.0);
+    } else {
+        for kept in branch.columns.iter().filter_map(kept) {
+            // What is kept is built: where `u` says no more than that, `kept` implies it.
+            if u == built {
+                needed(&[(kept, -1.0)], 0.0);
+            } else {
+                needed(&[(u, -1.0), (kept, -1.0)], -1.0);
+            }
+        }
     }
 }
 

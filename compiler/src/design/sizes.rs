@@ -1,7 +1,6 @@
 //! How large a structure gets: averages for the price, maxima for the limits.
 
 use super::display::Printer;
-use super::stats::Stats;
 use super::target::Target;
 use crate::model::{Expr, Model, Type};
 use crate::view::typing::Scope;
@@ -28,7 +27,7 @@ pub struct Sizes {
 impl Sizes {
     /// The sizes that the model's volumes and the target's keys allow.
     pub fn of(model: &Model, target: &Target, s: &Structure) -> Sizes {
-        let stats = Stats { model };
+        let stats = target.stats(model);
         let scope = Scope::new(model, s.anchor, &s.over);
         let rows = stats.rows(s);
         let partition: Vec<&crate::model::Expr> = s.partition.iter().collect();
@@ -129,7 +128,7 @@ fn largest_key(model: &Model, s: &Structure) -> f64 {
 /// What to say of a key that does not fit for certain: it will where the usual values do, and a
 /// part of which the volumes expect longer ones deserves a bound.
 fn long_key(model: &Model, target: &Target, s: &Structure) -> Option<String> {
-    let (stats, limit) = (Stats { model }, target.limits.key_bytes);
+    let (stats, limit) = (target.stats(model), target.limits.key_bytes);
     let scope = Scope::new(model, s.anchor, &s.over);
     let expected = |(i, e): (usize, &Expr)| {
         if s.is_hashed(i) {

@@ -1,5 +1,6 @@
 //! Volumes: how many, how wide, how skewed. Averages price a design; maxima prove its limits.
 
+use super::target::Rules;
 use crate::model::{
     Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, Pred, ReferenceId, Size,
     Statement, Type, Unfold,
@@ -20,6 +21,7 @@ pub(crate) const LIST: f64 = 5.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stats<'a> {
     pub(crate) model: &'a Model,
+    pub(crate) rules: &'a Rules,
 }
 
 /// An average and a maximum.
@@ -84,10 +86,13 @@ impl Stats<'_> {
                 };
                 let count = self.count(owner);
                 match leaf {
-                    Leaf::Attribute(a, _) => match self.model.attribute(*a).cardinality {
-                        Some(stated) => stated.max(1.0),
-                        None => type_cardinality(self.model, &ty, count),
-                    },
+                    Leaf::Attribute(a, _) => {
+                        let stated = self.model.attribute(*a).cardinality;
+                        match self.rules.cardinality(&ty).or(stated) {
+                            Some(stated) => stated.max(1.0),
+                            None => type_cardinality(self.model, &ty, count),
+                        }
+                    }
                     Leaf::Key => count,
                     Leaf::Type => {
                         self.model.type_members(self.model.entity(owner).root).len() as f64

@@ -7,6 +7,7 @@
 mod cql;
 mod messaging;
 mod music;
+mod nose;
 mod sensor;
 mod shopping_cart;
 
@@ -18,11 +19,16 @@ use querent::verify::VerifyOptions;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 
-/// A folder of the golden data; none where there is none, which is said loudly.
+/// A folder of the data-modelling cases.
 fn golden(name: &str) -> Option<PathBuf> {
+    golden_folder(&format!("datastax/{name}"))
+}
+
+/// A folder of the golden data; none where there is none, which is said loudly.
+fn golden_folder(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/golden");
     let beside = std::env::var_os("QUERENT_GOLDEN").map_or(root, PathBuf::from);
-    let folder = beside.join("datastax").join(name);
+    let folder = beside.join(name);
     if folder.is_dir() {
         return Some(folder);
     }

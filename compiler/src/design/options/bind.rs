@@ -295,6 +295,7 @@ impl Planner<'_> {
         let paged = page.is_some() && m.ordered && m.seekable && whole;
         if let (true, Some(limit)) = (m.ordered, wish.and_then(|w| w.limit))
             && (page.is_none() || paged)
+            && (left.is_empty() || self.target.cost.rules.early_limit)
         {
             per = per.min(limit / pass.max(1e-9));
         }

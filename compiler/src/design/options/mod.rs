@@ -97,7 +97,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn new(model: &'a Model, target: &'a Target) -> Self {
         Planner {
             model,
-            stats: Stats { model },
+            stats: target.stats(model),
             target,
             shapes: Shapes::default(),
             params: vec![],

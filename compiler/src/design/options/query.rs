@@ -409,7 +409,9 @@ impl Planner<'_> {
                 let Some(count) = self.term(&state, limit) else {
                     continue;
                 };
-                state.rows = state.rows.min(outer * limit_rows(limit));
+                if self.target.cost.rules.early_limit {
+                    state.rows = state.rows.min(outer * limit_rows(limit));
+                }
                 let last = matches!(query.page, Some(Page::Before(_)));
                 state.op = Op::Limit {
                     input: Box::new(state.op),

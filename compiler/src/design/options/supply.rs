@@ -434,7 +434,8 @@ impl Planner<'_> {
     /// aggregate in the anchor's row.
     fn embed(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Option<State> {
         let mentions = Mentions::of_expr(atom);
-        if mentions.params || follows_elements(atom) || !self.embeddable(scope, atom) {
+        let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
+        if mentions.params || follows_elements(atom) || !possible {
             return None;
         }
         let Some(Some(Source::Row { shape, fetched, .. })) =

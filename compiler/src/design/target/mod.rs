@@ -1,5 +1,12 @@
-//! Targets: cost constants, limits and capabilities, as data. One file per target in `targets/`.
+//! Targets: cost constants, limits and capabilities, as data. One file per target in `targets/`;
+//! cost models that are no target's own are in `cost-models/`.
 
+mod rules;
+
+pub use rules::{Rules, Support};
+
+use super::stats::Stats;
+use crate::model::Model;
 use serde::{Deserialize, Serialize};
 
 /// A kind of store.
@@ -15,6 +22,16 @@ pub struct Target {
     pub limits: Limits,
     /// What it can do.
     pub capabilities: Capabilities,
+}
+
+impl Target {
+    /// A model's volumes, as this target's cost model counts them.
+    pub(crate) fn stats<'a>(&'a self, model: &'a Model) -> Stats<'a> {
+        Stats {
+            model,
+            rules: &self.cost.rules,
+        }
+    }
 }
 
 /// Cost constants, in the target's unit.
@@ -40,6 +57,21 @@ pub struct Cost {
     pub sort_row: f64,
     /// Per byte kept: only breaks ties.
     pub stored_byte: f64,
+    /// What is counted.
+    #[serde(default)]
+    pub rules: Rules,
+}
+
+/// Cost constants and rules by a name of their own: prices for a target's designs that are not the
+/// target's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostModel {
+    /// Name, as in `--cost-model`.
+    pub name: String,
+    /// One sentence, and the unit of the costs.
+    pub about: String,
+    /// Cost constants and rules.
+    pub cost: Cost,
 }
 
 /// Limits; none where there is no limit.
@@ -83,12 +115,35 @@ pub fn named(name: &str) -> Option<Target> {
     serde_json::from_str(text).ok()
 }
 
+/// The names of the cost models: those of the targets, and those that are no target's.
+pub const COST_MODELS: &[&str] = &["embedded", "cassandra", "nose"];
+
+/// A cost model by name.
+pub fn cost_model(name: &str) -> Option<CostModel> {
+    match name {
+        "nose" => serde_json::from_str(include_str!("../../../cost-models/nose.json")).ok(),
+        _ => named(name).map(|t| CostModel {
+            name: t.name,
+            about: t.about,
+            cost: t.cost,
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn every_target_reads() {
         for name in super::NAMES {
             assert_eq!(super::named(name).map(|t| t.name).as_deref(), Some(*name));
+        }
+    }
+
+    #[test]
+    fn every_cost_model_reads() {
+        for name in super::COST_MODELS {
+            let found = super::cost_model(name).map(|m| m.name);
+            assert_eq!(found.as_deref(), Some(*name));
         }
     }
 }

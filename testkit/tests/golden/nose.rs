@@ -1,0 +1,194 @@
+//! The workloads of the nearest peer: our models have its statements with its weights, and by its
+//! cost model our designs cost no more than what it recommends.
+
+use querent::compiler::design::target::{cost_model, named};
+use querent::compiler::design::{Design, Options, design};
+use querent::compiler::model::Model;
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+
+const RUBIS: &str = include_str!("../../../examples/rubis.querent");
+const EBAY: &str = include_str!("../../../examples/ebay.querent");
+const FILES: &[(&str, &str, Option<&str>)] = &[
+    ("ebay.json", EBAY, None),
+    ("rubis_browsing.json", RUBIS, Some("browsing")),
+    ("rubis_bidding.json", RUBIS, Some("bidding")),
+    ("rubis_write_medium.json", RUBIS, Some("write_medium")),
+    ("rubis_write_heavy.json", RUBIS, Some("write_heavy")),
+];
+
+fn golden(file: &str) -> Option<Json> {
+    let folder = super::golden_folder("nose")?;
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+fn parsed(text: &str) -> Model {
+    let (model, found) = querent::compiler::parse("peer.querent", text);
+    model.unwrap_or_else(|| panic!("{found:?}"))
+}
+
+/// Designed by the peer's cost model, keeping only what is read, as it does.
+fn designed(model: &Model, mix: Option<&str>) -> Design {
+    let mut target = named("cassandra").unwrap();
+    target.cost = cost_model("nose").unwrap().cost;
+    let options = Options {
+        target,
+        mix: mix.map(str::to_owned),
+        lossy: true,
+        ..Options::embedded()
+    };
+    design(model, &options).unwrap()
+}
+
+/// The statements of a golden file, questions and changes apart.
+fn statements(golden: &Json) -> (Vec<Json>, Vec<Json>) {
+    let all = golden["statements"].as_array().unwrap().iter().cloned();
+    all.partition(|s| s["kind"] == "query")
+}
+
+/// The attribute names in a list such as `SELECT a.x, b.y`; of `a.*` those of the entity.
+fn names(list: &str, all: &dyn Fn(&str) -> Vec<String>) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for term in list.split(',').map(str::trim) {
+        let (owner, name) = term.rsplit_once('.').unwrap_or(("", term));
+        match name {
+            "*" => out.extend(all(owner)),
+            name => drop(out.insert(name.to_string())),
+        }
+    }
+    out
+}
+
+/// The attributes of the entity that the peer calls by this name.
+fn attributes(model: &Model, peer: &str) -> Vec<String> {
+    let entity = match peer {
+        "users" | "user" => "User",
+        "items" => "Item",
+        "bids" => "Bid",
+        "bought_now" => "BuyNow",
+        "comments_received" => "Comment",
+        other => panic!("no entity for `{other}`"),
+    };
+    let of = |a: &&querent::compiler::model::Attribute| {
+        model.entities[a.entity.0 as usize].name == entity
+    };
+    model
+        .attributes
+        .iter()
+        .filter(of)
+        .map(|a| a.name.clone())
+        .collect()
+}
+
+#[test]
+fn the_models_have_the_peers_statements_and_weights() {
+    for (file, text, mix) in FILES {
+        let Some(golden) = golden(file) else { return };
+        let model = parsed(text);
+        let at = mix.map_or(0, |mix| model.mixes.iter().position(|m| m == mix).unwrap());
+        let (queries, writes) = statements(&golden);
+        let asked: Vec<_> = model
+            .questions
+            .iter()
+            .filter(|q| q.rates[at] > 0.0)
+            .collect();
+        let made: Vec<_> = model.changes.iter().filter(|c| c.rates[at] > 0.0).collect();
+        assert_eq!(
+            (asked.len(), made.len()),
+            (queries.len(), writes.len()),
+            "{file}"
+        );
+        for (question, peer) in asked.iter().zip(&queries) {
+            let text = peer["text"].as_str().unwrap();
+            let weight = peer["weight"].as_f64().unwrap();
+            assert!((question.rates[at] - weight).abs() < 1e-9, "{file}: {text}");
+            let selected = text.strip_prefix("SELECT ").unwrap();
+            let selected = selected.split_once(" FROM ").unwrap().0;
+            let theirs = names(selected, &|owner| attributes(&model, owner));
+            let ours: BTreeSet<String> = question
+                .query
+                .select
+                .iter()
+                .map(|item| match item.name.as_str() {
+                    "bidder" | "item" => "id".to_string(),
+                    name => name.to_string(),
+                })
+                .collect();
+            assert_eq!(ours, theirs, "{file}: {text}");
+            let conditions = text
+                .split_once(" WHERE ")
+                .unwrap()
+                .1
+                .matches(" AND ")
+                .count()
+                + 1;
+            assert_eq!(question.query.filter.len(), conditions, "{file}: {text}");
+            assert_eq!(
+                question.query.limit.is_some(),
+                text.contains("LIMIT"),
+                "{text}"
+            );
+            assert_eq!(
+                question.query.ordered > 0,
+                text.contains("ORDER BY"),
+                "{text}"
+            );
+        }
+        for (change, peer) in made.iter().zip(&writes) {
+            let weight = peer["weight"].as_f64().unwrap();
+            assert!(
+                (change.rates[at] - weight).abs() < 1e-9,
+                "{file}: {}",
+                peer["text"]
+            );
+            assert_eq!(change.statements.len(), 1, "one statement per change");
+        }
+    }
+}
+
+#[test]
+fn by_the_peers_cost_model_our_designs_cost_no_more() {
+    for (file, text, mix) in FILES {
+        let Some(golden) = golden(file) else { return };
+        let design = designed(&parsed(text), *mix);
+        let theirs = golden["total_cost"].as_f64().unwrap();
+        assert!(design.search.optimal, "{file}: {:?}", design.search);
+        assert!(
+            design.total <= theirs * (1.0 + 1e-6),
+            "{file}: {} against {theirs}",
+            design.total
+        );
+    }
+}
+
+/// Where both designs answer a question with one lookup, and where both write the same structures,
+/// the prices are the same to the last digit: the whole of eBay, and the browsing mix.
+#[test]
+fn equal_designs_have_equal_prices() {
+    for (file, text, mix) in &FILES[..2] {
+        let Some(golden) = golden(file) else { return };
+        let design = designed(&parsed(text), *mix);
+        let (queries, writes) = statements(&golden);
+        let asked = design.plans.iter().filter(|p| p.weight > 0.0);
+        let asked = asked.map(|p| (&p.name, p.cost));
+        for ((name, ours), peer) in asked.zip(&queries) {
+            let theirs = peer["cost"].as_f64().unwrap();
+            // The peer reads 80 items of a region's category and drops most; ours, the 8.
+            let equal = (ours - theirs).abs() < 1e-8;
+            assert!(
+                equal || name == "search_by_region" && ours < theirs,
+                "{name}: {ours} {theirs}"
+            );
+        }
+        let made = design.writes.iter().filter(|w| w.weight > 0.0);
+        for (write, peer) in made.zip(&writes) {
+            let theirs = peer["cost"].as_f64().unwrap();
+            assert!(
+                (write.cost - theirs).abs() < 1e-8,
+                "{}: {theirs}",
+                write.name
+            );
+        }
+    }
+}
