@@ -151,7 +151,10 @@ pub(super) fn slots(
         ..CommonSlot::OTHER
     };
     let part = |(part, place): (&KeyPart, &PartPlace)| match (&part.ty, place) {
-        (Type::Timestamp, &(PartPlace::Start(at) | PartPlace::End(at))) if !part.optional => {
+        // What is hashed where long has a tag, whatever its type.
+        (Type::Timestamp, &(PartPlace::Start(at) | PartPlace::End(at)))
+            if !part.optional && !part.hashed =>
+        {
             CommonSlot {
                 kind: Common::KeyTime,
                 at,
