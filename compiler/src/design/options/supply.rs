@@ -380,15 +380,14 @@ impl Planner<'_> {
             let mut next = state.clone();
             next.cost += option.cost;
             next.requires = option.requires;
-            let term = match atom {
-                Expr::Nested(..) => Term::Sub(Box::new(Sub::Nested(option.plan))),
-                _ => {
-                    let joined = match when {
-                        When::Always => self.join(&mut next, &option.plan),
-                        When::Needed => None,
-                    };
-                    joined.unwrap_or_else(|| Term::Sub(Box::new(Sub::Scalar(option.plan))))
-                }
+            let term = if let Expr::Nested(..) = atom {
+                Term::Sub(Box::new(Sub::Nested(option.plan)))
+            } else {
+                let joined = match when {
+                    When::Always => self.join(&mut next, &option.plan),
+                    When::Needed => None,
+                };
+                joined.unwrap_or_else(|| Term::Sub(Box::new(Sub::Scalar(option.plan))))
             };
             next.known.push((atom.clone(), term));
             out.push(next);
