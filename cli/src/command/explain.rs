@@ -233,5 +233,5 @@ fn print_change(
     )?;
     writeln!(out, "  does {does}")?;
     writeln!(out, "\n{}", words::heading(colour, "Write plan"))?;
-    change::print_plan(model, plan, *unit, colour, out)
+    change::print_plan(plan, *unit, colour, out)
 }

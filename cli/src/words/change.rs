@@ -4,7 +4,7 @@ use super::counted;
 use super::grid::{Grid, name, plain};
 use super::number::{self, Unit};
 use querent::Receipt;
-use querent_compiler::design::{WritePlan, WriteStep};
+use querent_compiler::design::{Purpose, WritePlan, WriteStep};
 use querent_compiler::model::{Change, EntityId, Field, Model, Statement};
 use std::io::{self, Write};
 
@@ -54,46 +54,56 @@ fn is_write(step: &WriteStep) -> bool {
     matches!(step.op.as_str(), "put" | "delete")
 }
 
-/// What a read of a write plan is for.
-fn purpose(model: &Model, step: &WriteStep) -> String {
-    let what = &step.structure;
-    let check = step.op == "check";
-    match what.split_once(" by ") {
-        Some((entity, reference)) => format!("every {entity} that refers to it by {reference}"),
-        None if model.entity_named(what).is_none() => format!("that no other has the same {what}"),
-        None if step.op == "find" => format!("the {what} to change"),
-        None if check => format!("{what} by key: is it there?"),
-        None => format!("values of {what}"),
+/// What a step of a write plan is for.
+fn purpose(step: &WriteStep) -> String {
+    match &step.purpose {
+        Purpose::Find(entity) => format!("the {entity} to change"),
+        Purpose::Values(entity) if step.op == "check" => format!("{entity} by key: is it there?"),
+        Purpose::Values(entity) => format!("values of {entity}"),
+        Purpose::Referrers(entity, reference) => {
+            format!("every {entity} that refers to it by {reference}")
+        }
+        Purpose::Unique(entity, attribute) => {
+            format!("that no other {entity} has the same {attribute}")
+        }
+        Purpose::Support(about) => about.clone(),
+        Purpose::Maintain => String::new(),
     }
 }
 
 /// Prints the steps of a write plan.
 pub(crate) fn print_plan(
-    model: &Model,
     plan: &WritePlan,
     unit: Unit,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut grid = Grid::new(2, &[1, 2, 3]);
-    grid.head(&["step", "rows", "at most", "cost", "what"]);
+    let mut grid = Grid::new(2, &[2, 3, 4, 5]);
+    grid.head(&[
+        "step",
+        "structure",
+        "reads",
+        "writes",
+        "at most",
+        "cost",
+        "what for",
+    ]);
     for step in &plan.steps {
-        let (rows, most) = if is_write(step) {
-            (number::count(step.rows), number::count(step.rows_max))
-        } else {
-            (String::new(), String::new())
-        };
-        let what = if is_write(step) {
-            name(step.structure.clone())
-        } else {
-            plain(purpose(model, step))
+        let shown = |rows: f64, there: bool| {
+            plain(if there {
+                number::count(rows)
+            } else {
+                String::new()
+            })
         };
         grid.line([
             plain(step.op.clone()),
-            plain(rows),
-            plain(most),
+            name(step.structure.clone()),
+            shown(step.reads, step.reads > 0.0),
+            shown(step.rows, is_write(step)),
+            shown(step.rows_max, is_write(step)),
             plain(unit.show(step.cost)),
-            what,
+            plain(purpose(step)),
         ]);
     }
     grid.print(colour, out)?;

@@ -66,7 +66,7 @@ impl Access {
                 .homes
                 .insert(root, of_root.iter().map(|(id, _)| *id).collect());
             for (slot, field) in model.root(root).fields.iter().enumerate() {
-                let paths = super::field_paths(model, *field);
+                let paths = super::shape::field_paths(model, *field);
                 let found = of_root.iter().find_map(|(id, s)| {
                     let columns: Option<Vec<usize>> = paths
                         .iter()

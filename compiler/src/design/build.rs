@@ -58,6 +58,12 @@ impl Mapping {
         self.ids.get(&shape).copied()
     }
 
+    /// The name of a structure of the design; empty where there is none.
+    pub(crate) fn name(&self, id: Option<StructureId>) -> String {
+        id.and_then(|id| self.structures.get(usize::from(id)))
+            .map_or(String::new(), |s| s.name.clone())
+    }
+
     /// The plan of an option in terms of the design's structures.
     pub(crate) fn plan(&self, option: &PlanOption) -> Option<Plan> {
         self.rewrite(&option.plan, &mut vec![])
@@ -373,19 +379,7 @@ fn snake(name: &str) -> String {
 pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
     let identity = super::shape::is_identity(model, s);
     let copied = |e: &Expr| matches!(e, Expr::Path { steps, leaf, .. } if !steps.is_empty() && !is_key_leaf(model, steps, leaf));
-    let rounded = |e: &Expr| {
-        matches!(
-            e,
-            Expr::Call(
-                Function::Minute
-                    | Function::Hour
-                    | Function::Day
-                    | Function::Month
-                    | Function::Year,
-                _
-            )
-        )
-    };
+    let rounded = |e: &Expr| matches!(e, Expr::Call(f, _) if f.rounds_time());
     let time_desc = s.clustering.iter().any(|(e, d)| {
         let scope = crate::view::typing::Scope::new(model, s.anchor, &s.over);
         *d == crate::model::Direction::Desc

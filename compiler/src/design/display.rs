@@ -1,8 +1,7 @@
 //! Expressions as people write them.
 
 use crate::model::{
-    AggregateFn, Binary, Compare, Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred,
-    Query, RecordField, Type, Unfold,
+    Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred, Query, RecordField, Type, Unfold,
 };
 use crate::value::Value;
 use crate::view::Structure;
@@ -127,13 +126,7 @@ impl<'a> Printer<'a> {
                 leaf,
             } => self.path(*node, element, steps, leaf),
             Expr::Binary(op, a, b) => {
-                let sign = match op {
-                    Binary::Add => "+",
-                    Binary::Sub => "-",
-                    Binary::Mul => "*",
-                    Binary::Div => "/",
-                };
-                format!("{} {sign} {}", self.expr(a), self.expr(b))
+                format!("{} {} {}", self.expr(a), op.sign(), self.expr(b))
             }
             Expr::Call(function, args) => {
                 let first = args.first().map(|a| self.expr(a)).unwrap_or_default();
@@ -142,7 +135,7 @@ impl<'a> Printer<'a> {
                         let n = args.get(1).map(|a| self.expr(a)).unwrap_or_default();
                         format!("hash({first}, {n})")
                     }
-                    _ => format!("{}({first})", function_name(*function)),
+                    _ => format!("{}({first})", function.name()),
                 }
             }
             Expr::At(map, key) => format!("{}[{}]", self.expr(map), self.expr(key)),
@@ -164,7 +157,7 @@ impl<'a> Printer<'a> {
                         .to_string(),
                 };
                 let distinct = if a.distinct { "distinct " } else { "" };
-                format!("{}({distinct}{arg})", aggregate_name(a.function))
+                format!("{}({distinct}{arg})", a.function.name())
             }
             Expr::Nested(from, query) => {
                 let inner = self.inner(*from, &query.over);
@@ -230,7 +223,7 @@ impl<'a> Printer<'a> {
             Pred::And(all) => list(all, " and "),
             Pred::Or(any) => list(any, " or "),
             Pred::Not(p) => format!("not {}", self.pred(p)),
-            Pred::Compare(a, op, b) => format!("{} {} {}", self.expr(a), sign(*op), self.expr(b)),
+            Pred::Compare(a, op, b) => format!("{} {} {}", self.expr(a), op.sign(), self.expr(b)),
             Pred::In(a, items) => {
                 let items: Vec<String> = items.iter().map(|e| self.expr(e)).collect();
                 format!("{} in ({})", self.expr(a), items.join(", "))
@@ -251,15 +244,8 @@ impl<'a> Printer<'a> {
 /// The key part as the contract prints it: a rounding of time in a key is a bucket.
 pub fn key_part(printer: &Printer, expr: &Expr) -> String {
     match expr {
-        Expr::Call(
-            f @ (Function::Minute
-            | Function::Hour
-            | Function::Day
-            | Function::Month
-            | Function::Year),
-            args,
-        ) => match args.first() {
-            Some(arg) => format!("bucket({}, {})", printer.expr(arg), function_name(*f)),
+        Expr::Call(f, args) if f.rounds_time() => match args.first() {
+            Some(arg) => format!("bucket({}, {})", printer.expr(arg), f.name()),
             None => printer.expr(expr),
         },
         _ => printer.expr(expr),
@@ -274,43 +260,8 @@ pub fn direction(d: Direction) -> &'static str {
     }
 }
 
-fn function_name(f: Function) -> &'static str {
-    match f {
-        Function::Minute => "minute",
-        Function::Hour => "hour",
-        Function::Day => "day",
-        Function::Month => "month",
-        Function::Year => "year",
-        Function::Time => "time",
-        Function::Hash => "hash",
-        Function::SumOf => "sum",
-        Function::AvgOf => "avg",
-        Function::OrZero => "or_zero",
-    }
-}
-
-fn aggregate_name(f: AggregateFn) -> &'static str {
-    match f {
-        AggregateFn::Count => "count",
-        AggregateFn::Sum => "sum",
-        AggregateFn::Min => "min",
-        AggregateFn::Max => "max",
-        AggregateFn::Avg => "avg",
-    }
-}
-
-fn sign(op: Compare) -> &'static str {
-    match op {
-        Compare::Eq => "=",
-        Compare::Ne => "!=",
-        Compare::Lt => "<",
-        Compare::Le => "<=",
-        Compare::Gt => ">",
-        Compare::Ge => ">=",
-    }
-}
-
-fn literal(value: &Value) -> String {
+/// A constant, as it would be written.
+pub fn literal(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(b) => b.to_string(),

@@ -1,9 +1,8 @@
 //! The design as the contract prints it.
 
-use super::change::Need;
+use super::Design;
 use super::display::{Printer, direction, key_part};
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
-use super::{Design, WriteStep};
 use crate::model::{Direction, Model};
 use crate::view::Structure;
 use serde_json::{Value, json};
@@ -283,29 +282,4 @@ fn entities(model: &Model, s: &Structure) -> Vec<String> {
         }
     }
     out
-}
-
-/// A read of a write plan in words.
-pub(super) fn read_step(model: &Model, need: &Need, cost: f64, check: bool) -> WriteStep {
-    let what = match need {
-        Need::Values(_, entity) => model.entity(*entity).name.clone(),
-        Need::Referrers(_, r) => {
-            let r = model.reference(*r);
-            format!("{} by {}", model.entity(r.entity).name, r.name)
-        }
-        Need::Unique(a) => {
-            let a = model.attribute(*a);
-            format!("{}.{}", model.entity(a.entity).name, a.name)
-        }
-        Need::Support(_, _, about) => about.clone(),
-    };
-    let op = if check { "check" } else { "read" };
-    WriteStep {
-        op: op.into(),
-        structure: what,
-        rows: 0.0,
-        rows_max: 0.0,
-        reads: 1.0,
-        cost,
-    }
 }

@@ -150,6 +150,25 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// The structure that is read first.
+    pub fn first_read(&self) -> Option<StructureId> {
+        match self {
+            Op::Input => None,
+            Op::Get { input, get, .. } | Op::Merge { input, get, .. } => {
+                input.first_read().or(Some(get.structure))
+            }
+            Op::Elements { input, .. }
+            | Op::Filter { input, .. }
+            | Op::Distinct { input, .. }
+            | Op::Sort { input, .. }
+            | Op::Page { input, .. }
+            | Op::Limit { input, .. }
+            | Op::Aggregate { input, .. } => input.first_read(),
+        }
+    }
+}
+
 /// One aggregate over the tuples of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Aggregation {

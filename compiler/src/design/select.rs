@@ -474,7 +474,7 @@ impl Programme<'_, '_> {
             for (effect, checks) in &writer.effects {
                 let prices = self.effect_prices(selection, effect, checks);
                 total += writer.weight
-                    * (prices.reads.values().sum::<f64>()
+                    * (prices.reads.values().map(|r| r.cost).sum::<f64>()
                         + prices.writes.values().map(|w| w.cost).sum::<f64>());
             }
         }
@@ -495,7 +495,7 @@ impl Programme<'_, '_> {
             let known = needs.entry(need).or_insert(0.0);
             *known = known.max(n);
         };
-        let mut supports: Vec<(Need, f64)> = Vec::new();
+        let mut supports: Vec<(Need, NeedPrice)> = Vec::new();
         let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
         for (&shape, columns) in &selection.shapes {
             let reading = self.reading(shape);
@@ -507,11 +507,16 @@ impl Programme<'_, '_> {
                 write.puts += hit.puts;
                 write.deletes += hit.deletes;
                 write.rows_max += hit.rows_max;
+                write.reads += hit.read_first;
                 write.cost += self.hit_cost(&hit);
                 if self.support_each() {
                     for branch in branches(self.planner, shape, effect, &route, &hit) {
                         if branch.read(columns) {
-                            let price = branch.price(columns, &|r| selection.has(r));
+                            let way = branch.way(columns, &|r| selection.has(r));
+                            let price = NeedPrice {
+                                rows: way.map_or(0.0, |w| w.rows),
+                                cost: way.map_or(f64::INFINITY, |w| w.cost),
+                            };
                             let need = Need::Support(shape, route.clone(), branch.about);
                             supports.push((need, price));
                         }
@@ -539,21 +544,36 @@ impl Programme<'_, '_> {
         }
     }
 
-    fn need_price(&self, selection: &Selection, need: &Need, n: f64) -> f64 {
+    fn need_price(&self, selection: &Selection, need: &Need, n: f64) -> NeedPrice {
+        let planner = self.planner;
         match need {
-            Need::Values(_, entity) => self.planner.values_cost(*entity, n),
-            Need::Unique(_) => self.planner.read_cost(n, n, 16.0),
+            Need::Values(_, entity) => NeedPrice {
+                rows: n,
+                cost: planner.values_cost(*entity, n),
+            },
+            Need::Unique(_) => NeedPrice {
+                rows: n,
+                cost: planner.read_cost(n, n, 16.0),
+            },
             // Priced where its structure is at hand.
-            Need::Support(..) => 0.0,
+            Need::Support(..) => NeedPrice::default(),
             Need::Referrers(_, reference) => {
-                let scan = self.planner.referrers_scan_cost(*reference, n);
+                let scan = NeedPrice {
+                    rows: n * planner
+                        .stats
+                        .count(planner.model.reference(*reference).entity),
+                    cost: planner.referrers_scan_cost(*reference, n),
+                };
                 let ways = selection.shapes.keys().filter_map(|&shape| {
-                    let finder = self.planner.referrer_finder(shape, *reference)?;
+                    let finder = planner.referrer_finder(shape, *reference)?;
                     let listed = |d| selection.shapes.contains_key(&d);
                     let found = finder.directory.is_none_or(listed);
-                    found.then(|| self.planner.referrers_cost(*reference, n, &finder))
+                    found.then(|| NeedPrice {
+                        rows: n * planner.stats.referrers(*reference).avg,
+                        cost: planner.referrers_cost(*reference, n, &finder),
+                    })
                 });
-                ways.fold(scan, f64::min)
+                ways.fold(scan, |a, b| if b.cost < a.cost { b } else { a })
             }
         }
     }
@@ -715,8 +735,15 @@ impl Reader {
 
 /// What an effect costs: reads by need, writes by structure.
 pub(crate) struct EffectPrices {
-    pub(crate) reads: BTreeMap<Need, f64>,
+    pub(crate) reads: BTreeMap<Need, NeedPrice>,
     pub(crate) writes: BTreeMap<ShapeId, Write>,
+}
+
+/// What a read of a change costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NeedPrice {
+    pub(crate) rows: f64,
+    pub(crate) cost: f64,
 }
 
 /// Rows that an effect writes to one structure.
@@ -725,6 +752,8 @@ pub(crate) struct Write {
     pub(crate) puts: f64,
     pub(crate) deletes: f64,
     pub(crate) rows_max: f64,
+    /// Rows read before they are written.
+    pub(crate) reads: f64,
     pub(crate) cost: f64,
 }
 

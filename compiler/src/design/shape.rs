@@ -1,6 +1,6 @@
 //! Shapes: candidate structures whose columns are still open.
 
-use crate::model::{Direction, EntityId, Expr, Leaf, Model, Pred, ReferenceId, Unfold};
+use crate::model::{Direction, EntityId, Expr, Field, Leaf, Model, Pred, ReferenceId, Unfold};
 use crate::view::{Kind, Structure};
 
 /// A candidate, by position in the table.
@@ -122,6 +122,21 @@ pub fn reference_paths(model: &Model, reference: ReferenceId) -> Vec<Expr> {
             }
         })
         .collect()
+}
+
+/// The stored paths of a field: an attribute, the type, or the scalars of a reference.
+pub(crate) fn field_paths(model: &Model, field: Field) -> Vec<Expr> {
+    let path = |leaf| Expr::Path {
+        node: 0,
+        element: vec![],
+        steps: vec![],
+        leaf,
+    };
+    match field {
+        Field::Attribute(a) => vec![path(Leaf::Attribute(a, vec![]))],
+        Field::Type => vec![path(Leaf::Type)],
+        Field::Reference(r) => reference_paths(model, r),
+    }
 }
 
 /// Whether an expression is a function of constants and of one key leaf.

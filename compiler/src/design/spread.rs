@@ -99,17 +99,13 @@ pub(crate) fn bucket_follows(part: &Expr, width: Function, of: &Expr) -> bool {
     part == of
         || matches!(of, Expr::Call(Function::Time, args) if args.as_slice() == [part.clone()])
         || matches!(part, Expr::Call(f, args)
-            if rounding(*f) && finer(f) && args.as_slice() == [of.clone()])
-}
-
-fn rounding(f: Function) -> bool {
-    f == Function::Minute || WIDTHS.contains(&f)
+            if f.rounds_time() && finer(f) && args.as_slice() == [of.clone()])
 }
 
 /// The time inside a key part: what its buckets are made of.
 fn time_of(ty: &Type, part: &Expr) -> Option<Expr> {
     match (ty, part) {
-        (Type::Timestamp | Type::Date, Expr::Call(f, args)) if rounding(*f) => {
+        (Type::Timestamp | Type::Date, Expr::Call(f, args)) if f.rounds_time() => {
             args.first().cloned()
         }
         (Type::Timestamp | Type::Date, _) => Some(part.clone()),

@@ -28,6 +28,8 @@ pub(crate) struct Branch {
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     pub(crate) cost: f64,
+    /// Rows read.
+    pub(crate) rows: f64,
     pub(crate) requires: BTreeSet<Requirement>,
     /// What each of the structure's columns requires besides.
     pub(crate) columns: BTreeMap<usize, Requirement>,
@@ -39,12 +41,16 @@ impl Branch {
         self.key || !self.columns.is_disjoint(kept)
     }
 
-    /// The cheapest way that what is built and kept allows; infinite where there is none.
-    pub(crate) fn price(&self, kept: &BTreeSet<usize>, has: &dyn Fn(&Requirement) -> bool) -> f64 {
+    /// The cheapest way that what is built and kept allows.
+    pub(crate) fn way(
+        &self,
+        kept: &BTreeSet<usize>,
+        has: &dyn Fn(&Requirement) -> bool,
+    ) -> Option<&Way> {
         let allowed = self.ways.iter().filter(|w| {
             w.requires.iter().all(has) && w.columns.iter().all(|(c, r)| !kept.contains(c) || has(r))
         });
-        allowed.map(|w| w.cost).fold(f64::INFINITY, f64::min)
+        allowed.min_by(|a, b| a.cost.total_cmp(&b.cost))
     }
 }
 
@@ -233,7 +239,7 @@ fn path(steps: &[ReferenceId], leaf: &Leaf) -> Expr {
 /// Lookups by the key of an entity: one, or one and then another at the end of each first step.
 fn forward(planner: &Planner, entity: EntityId, effect: &Effect, wanted: &[Wanted]) -> Vec<Way> {
     let n = effect.count.avg;
-    let cost = planner.read_cost(n, n, 0.0);
+    let looked_up = (n, n);
     let at = |w: &Wanted, from: usize| {
         let steps = w.steps.get(from..).unwrap_or_default();
         (w.column, path(steps, &w.leaf))
@@ -258,17 +264,22 @@ fn forward(planner: &Planner, entity: EntityId, effect: &Effect, wanted: &[Wante
     }
     let mut out = Vec::new();
     for shape in identities(planner, entity) {
-        out.extend(one(planner, shape, cost, wanted.iter().map(|w| at(w, 0))));
+        out.extend(one(
+            planner,
+            shape,
+            looked_up,
+            wanted.iter().map(|w| at(w, 0)),
+        ));
         if far.is_empty() {
             continue;
         }
-        let mut ways: Vec<Way> = one(planner, shape, cost, near.iter().cloned())
+        let mut ways: Vec<Way> = one(planner, shape, looked_up, near.iter().cloned())
             .into_iter()
             .collect();
         for (&r, behind) in &far {
             let ends = identities(planner, planner.model.reference(r).target);
             let next = |way: &Way| -> Vec<Way> {
-                let second = |&end: &ShapeId| one(planner, end, cost, behind.iter().cloned());
+                let second = |&end: &ShapeId| one(planner, end, looked_up, behind.iter().cloned());
                 ends.iter()
                     .filter_map(second)
                     .map(|w| way.clone().and(w))
@@ -303,8 +314,8 @@ fn backward(
         })
         .collect();
     let all = || wanted.iter().map(|w| (w.column, path(&w.steps, &w.leaf)));
-    let found = planner.read_cost(n, anchors, 0.0);
-    let each = planner.read_cost(anchors, anchors, 0.0);
+    let found = (n, anchors);
+    let each = (anchors, anchors);
     let mut out = Vec::new();
     for (shape, s) in planner.shapes.all.iter().enumerate() {
         let s = &s.structure;
@@ -333,11 +344,12 @@ fn identities(planner: &Planner, entity: EntityId) -> Vec<ShapeId> {
         .collect()
 }
 
-/// One lookup of values that the candidate holds; none where it cannot hold one of them.
+/// One lookup, of so many gets and rows, of values that the candidate holds; none where it cannot
+/// hold one of them.
 fn one(
     planner: &Planner,
     shape: ShapeId,
-    cost: f64,
+    (gets, rows): (f64, f64),
     wanted: impl Iterator<Item = (Option<usize>, Expr)>,
 ) -> Option<Way> {
     let s = planner.shapes.get(shape);
@@ -346,7 +358,8 @@ fn one(
         column: None,
     };
     let mut way = Way {
-        cost,
+        cost: planner.read_cost(gets, rows, 0.0),
+        rows,
         requires: BTreeSet::from([built]),
         columns: BTreeMap::new(),
     };
@@ -383,6 +396,7 @@ impl Way {
     /// This lookup, then another one.
     fn and(mut self, next: Way) -> Way {
         self.cost += next.cost;
+        self.rows += next.rows;
         self.requires.extend(next.requires);
         self.columns.extend(next.columns);
         self
@@ -397,7 +411,7 @@ pub(crate) fn offer(planner: &mut Planner) {
         let fields = planner.stats.value_fields(root);
         let own: Vec<Expr> = fields
             .iter()
-            .flat_map(|&f| super::field_paths(model, f))
+            .flat_map(|&f| super::shape::field_paths(model, f))
             .collect();
         let mut further = Vec::new();
         for field in &fields {

@@ -104,6 +104,18 @@ pub enum Binary {
     Div,
 }
 
+impl Binary {
+    /// As it is written.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Binary::Add => "+",
+            Binary::Sub => "-",
+            Binary::Mul => "*",
+            Binary::Div => "/",
+        }
+    }
+}
+
 /// Functions. Those of time round down, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Function {
@@ -129,6 +141,42 @@ pub enum Function {
     OrZero,
 }
 
+impl Function {
+    /// Those that people write.
+    pub const WRITTEN: [Function; 6] = [
+        Function::Minute,
+        Function::Hour,
+        Function::Day,
+        Function::Month,
+        Function::Year,
+        Function::Time,
+    ];
+
+    /// As it is written or printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::Minute => "minute",
+            Function::Hour => "hour",
+            Function::Day => "day",
+            Function::Month => "month",
+            Function::Year => "year",
+            Function::Time => "time",
+            Function::Hash => "hash",
+            Function::SumOf => "sum",
+            Function::AvgOf => "avg",
+            Function::OrZero => "or_zero",
+        }
+    }
+
+    /// Whether it rounds a time down.
+    pub fn rounds_time(self) -> bool {
+        matches!(
+            self,
+            Function::Minute | Function::Hour | Function::Day | Function::Month | Function::Year
+        )
+    }
+}
+
 /// Aggregate functions. Empty input: `count` gives 0, all others null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AggregateFn {
@@ -142,6 +190,28 @@ pub enum AggregateFn {
     Max,
     /// `avg(x)`: exact sum over count, as float (decimal for decimals).
     Avg,
+}
+
+impl AggregateFn {
+    /// All of them.
+    pub const ALL: [AggregateFn; 5] = [
+        AggregateFn::Count,
+        AggregateFn::Sum,
+        AggregateFn::Min,
+        AggregateFn::Max,
+        AggregateFn::Avg,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            AggregateFn::Count => "count",
+            AggregateFn::Sum => "sum",
+            AggregateFn::Min => "min",
+            AggregateFn::Max => "max",
+            AggregateFn::Avg => "avg",
+        }
+    }
 }
 
 /// An aggregate, over the bindings of the group, or over a subquery of its own.
@@ -175,6 +245,20 @@ pub enum Compare {
     Gt,
     /// `>=`
     Ge,
+}
+
+impl Compare {
+    /// As it is written.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Compare::Eq => "=",
+            Compare::Ne => "!=",
+            Compare::Lt => "<",
+            Compare::Le => "<=",
+            Compare::Gt => ">",
+            Compare::Ge => ">=",
+        }
+    }
 }
 
 /// A predicate relative to a scope: true or false, never unknown (`not` of a comparison with null

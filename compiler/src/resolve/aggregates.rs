@@ -8,14 +8,6 @@ use crate::model::{Aggregate, AggregateFn, Expr, Type};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, ExprKind};
 
-const FUNCTIONS: [(&str, AggregateFn); 5] = [
-    ("count", AggregateFn::Count),
-    ("sum", AggregateFn::Sum),
-    ("min", AggregateFn::Min),
-    ("max", AggregateFn::Max),
-    ("avg", AggregateFn::Avg),
-];
-
 impl Context<'_> {
     /// None where the call is no aggregate.
     #[expect(
@@ -28,8 +20,9 @@ impl Context<'_> {
         call: &ast::Call,
         span: Span,
     ) -> Option<Option<(Expr, Type)>> {
-        let (_, function) = FUNCTIONS.iter().find(|(name, _)| *name == call.name.text)?;
-        Some(self.known_aggregate(scope, *function, call, span))
+        let named = |f: &AggregateFn| f.name() == call.name.text;
+        let function = AggregateFn::ALL.into_iter().find(named)?;
+        Some(self.known_aggregate(scope, function, call, span))
     }
 
     fn known_aggregate(

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::scope::Scope;
 use super::typing;
 use crate::diagnostic::{Diagnostic, codes};
-use crate::model::{Binary, Expr, Function, Type};
+use crate::model::{AggregateFn, Binary, Expr, Function, Type};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, Arithmetic, ExprKind};
 use crate::value::Value;
@@ -19,14 +19,6 @@ const LATER: [(&str, &str); 8] = [
     ("depth", "trees"),
     ("score", "text search"),
     ("words", "text search"),
-];
-const FUNCTIONS: [(&str, Function); 6] = [
-    ("minute", Function::Minute),
-    ("hour", Function::Hour),
-    ("day", Function::Day),
-    ("month", Function::Month),
-    ("year", Function::Year),
-    ("time", Function::Time),
 ];
 
 impl Context<'_> {
@@ -271,18 +263,15 @@ impl Context<'_> {
         if let Some((_, what)) = LATER.iter().find(|(n, _)| *n == name) {
             return self.not_yet(span, what);
         }
-        let Some((_, function)) = FUNCTIONS.iter().find(|(n, _)| *n == name) else {
+        let Some(function) = Function::WRITTEN.into_iter().find(|f| f.name() == name) else {
             let message = format!("there is no function `{name}`");
-            let names = FUNCTIONS
-                .iter()
-                .map(|(n, _)| *n)
-                .chain(["count", "sum", "min", "max", "avg"]);
+            let written = Function::WRITTEN.map(Function::name);
+            let help = format!("functions are {}", written.join(", "));
+            let names = written
+                .into_iter()
+                .chain(AggregateFn::ALL.map(AggregateFn::name));
             let found = Diagnostic::new(codes::UNKNOWN_FUNCTION, call.name.span, message);
-            return self.fail(found.suggest(
-                name,
-                names,
-                "functions are minute, hour, day, month, year, time",
-            ));
+            return self.fail(found.suggest(name, names, &help));
         };
         let [argument] = call.arguments.as_slice() else {
             let found = Diagnostic::new(
@@ -292,7 +281,7 @@ impl Context<'_> {
             );
             return self.fail(found.help(format!("write `{name}(at)`")));
         };
-        let default = if *function == Function::Time {
+        let default = if function == Function::Time {
             Type::TimeUuid
         } else {
             Type::Timestamp
@@ -308,7 +297,7 @@ impl Context<'_> {
             (_, Type::Timestamp) => Type::Timestamp,
             _ => return self.wrong_argument(argument.span, name, "timestamp", &ty),
         };
-        Some((Expr::Call(*function, vec![inner]), result))
+        Some((Expr::Call(function, vec![inner]), result))
     }
 
     fn wrong_argument<T>(

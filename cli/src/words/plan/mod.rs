@@ -7,9 +7,9 @@ pub(crate) use print::{print_estimates, print_profile};
 
 use querent::operator::Actual;
 use querent_compiler::codec::to_text;
-use querent_compiler::design::display::{Printer, direction, key_part};
+use querent_compiler::design::display::{Printer, direction, key_part, literal};
 use querent_compiler::design::{Design, Estimate, Get, Plan, Term, Test};
-use querent_compiler::model::{Binary, Compare, Direction, Function, Model, Page, Param, Type};
+use querent_compiler::model::{Direction, Function, Model, Page, Param, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::stored_types;
 
@@ -186,24 +186,15 @@ impl Teller<'_> {
             Term::Key(terms) if terms.len() != 1 => format!("({})", self.terms(terms, frames)),
             Term::Key(terms) => self.terms(terms, frames),
             Term::Binary(op, a, b) => {
-                let sign = match op {
-                    Binary::Add => "+",
-                    Binary::Sub => "-",
-                    Binary::Mul => "*",
-                    Binary::Div => "/",
-                };
-                format!("{} {sign} {}", self.term(a, frames), self.term(b, frames))
+                let (a, b) = (self.term(a, frames), self.term(b, frames));
+                format!("{a} {} {b}", op.sign())
             }
             // Made by plans to read what a structure keeps: no function to a reader.
             Term::Call(Function::SumOf | Function::AvgOf | Function::OrZero, terms) => {
                 self.terms(terms, frames)
             }
             Term::Call(f, terms) => {
-                format!(
-                    "{}({})",
-                    format!("{f:?}").to_lowercase(),
-                    self.terms(terms, frames)
-                )
+                format!("{}({})", f.name(), self.terms(terms, frames))
             }
             Term::At(map, key) => format!("{}[{}]", self.term(map, frames), self.term(key, frames)),
             Term::Shape(_, terms) => format!("{{ {} }}", self.terms(terms, frames)),
@@ -228,16 +219,8 @@ impl Teller<'_> {
             Test::Or(tests) => all(tests, " or "),
             Test::Not(test) => format!("not {}", self.test(test, frames)),
             Test::Compare(a, op, b) => {
-                let sign = match op {
-                    Compare::Eq => "=",
-                    Compare::Ne => "!=",
-                    Compare::Lt => "<",
-                    Compare::Le => "<=",
-                    Compare::Gt => ">",
-                    Compare::Ge => ">=",
-                };
                 let (a, b) = self.sides(a, b, frames);
-                format!("{a} {sign} {b}")
+                format!("{a} {} {b}", op.sign())
             }
             Test::In(a, terms) => format!(
                 "{} in ({})",
@@ -257,17 +240,5 @@ fn column<'f>(term: &Term, frames: &'f Frames) -> Option<&'f Named> {
             frames.get(usize::from(*frame))?.get(usize::from(*column))
         }
         _ => None,
-    }
-}
-
-fn literal(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(b) => b.to_string(),
-        Value::Int(n) => n.to_string(),
-        Value::Float(x) => x.to_string(),
-        Value::Decimal(d) => d.to_string(),
-        Value::Text(text) => format!("'{text}'"),
-        _ => "a constant".into(),
     }
 }

@@ -3,7 +3,6 @@
 use super::{Frames, Line, Teller};
 use querent::operator::{Actual, steps};
 use querent_compiler::design::{Estimate, Op, Plan, Sub, Term, Test};
-use querent_compiler::model::AggregateFn;
 
 /// The steps of a plan, with what each did where that is known.
 pub(super) fn lines(teller: &Teller<'_>, plan: &Plan, profile: &[Actual]) -> Vec<Line> {
@@ -19,16 +18,6 @@ pub(super) fn lines(teller: &Teller<'_>, plan: &Plan, profile: &[Actual]) -> Vec
     };
     walk.plan(plan, &Frames::new(), 0);
     walk.lines
-}
-
-fn aggregate_name(f: AggregateFn) -> &'static str {
-    match f {
-        AggregateFn::Count => "count",
-        AggregateFn::Sum => "sum",
-        AggregateFn::Min => "min",
-        AggregateFn::Max => "max",
-        AggregateFn::Avg => "avg",
-    }
 }
 
 struct Walk<'a> {
@@ -189,7 +178,7 @@ impl Walk<'_> {
                         .as_ref()
                         .map_or_else(|| "*".into(), |t| teller.term(t, &frames));
                     let distinct = if a.distinct { "distinct " } else { "" };
-                    format!("{}({distinct}{arg})", aggregate_name(a.function))
+                    format!("{}({distinct}{arg})", a.function.name())
                 });
                 let computed: Vec<String> = computed.collect();
                 let mut text = format!("aggregate {}", computed.join(", "));

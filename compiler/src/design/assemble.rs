@@ -1,0 +1,159 @@
+//! From a selection to a design: every statement's plan, every change's write plan, and what is
+//! told of each structure.
+
+use super::access::Access;
+use super::select::{Programme, Reader, Selection};
+use super::writes::effect_steps;
+use super::{
+    Design, DesignError, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId, WritePlan,
+    WriteStep, build, change, equality, expiry,
+};
+use crate::model::Model;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The design of a selection.
+pub(super) fn assemble(
+    model: &Model,
+    options: &Options,
+    mix: Option<String>,
+    programme: &Programme,
+    selection: &Selection,
+) -> Result<Design, DesignError> {
+    let planner = programme.planner;
+    let mut mapping = build::Mapping::new(planner, selection);
+    let access = Access::new(model, &mapping.structures);
+    let mut readers = programme.readers.iter().enumerate();
+    let mut plans = Vec::new();
+    let mut serves: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    let settle = |name: &str, reader: Option<(usize, &Reader)>| {
+        let unanswerable = || DesignError::Unanswerable {
+            name: name.to_string(),
+        };
+        let option = reader
+            .and_then(|(at, r)| r.settled(at, selection))
+            .ok_or_else(unanswerable)?;
+        let plan = mapping.plan(option).ok_or_else(unanswerable)?;
+        Ok((option.clone(), plan))
+    };
+    for question in &model.questions {
+        let reader = readers.next();
+        let (option, plan) = settle(&question.name, reader)?;
+        for r in &option.requires {
+            serves
+                .entry(r.shape)
+                .or_default()
+                .insert(question.name.clone());
+        }
+        let weight = reader.map_or(0.0, |(_, r)| r.weight);
+        plans.push(PricedPlan {
+            name: question.name.clone(),
+            weight,
+            plan,
+            cost: option.cost,
+            rows: option.rows,
+        });
+    }
+    let mut writes = Vec::new();
+    for (change, writer) in model.changes.iter().zip(programme.writers) {
+        let mut finds = Vec::new();
+        let mut steps = Vec::new();
+        let mut cost = 0.0;
+        for (entity, _) in change::finds(change) {
+            let (option, plan) = settle(&change.name, readers.next())?;
+            for r in &option.requires {
+                serves
+                    .entry(r.shape)
+                    .or_default()
+                    .insert(change.name.clone());
+            }
+            cost += option.cost;
+            steps.push(WriteStep {
+                op: "find".into(),
+                structure: mapping.name(plan.root.first_read()),
+                purpose: Purpose::Find(model.entity(entity).name.clone()),
+                rows: option.rows,
+                rows_max: option.rows,
+                reads: option.rows,
+                cost: option.cost,
+            });
+            finds.push(plan);
+        }
+        cost += effect_steps(programme, selection, &mapping, &access, writer, &mut steps);
+        writes.push(WritePlan {
+            name: change.name.clone(),
+            weight: writer.weight,
+            finds,
+            steps,
+            cost,
+        });
+    }
+    let expiries = programme.writers.iter().skip(model.changes.len());
+    for ((root, _), writer) in model.expiring().zip(expiries) {
+        let name = expiry::name(model, root);
+        let mut cost = planner.read_cost(1.0, 1.0, 16.0);
+        let list = access.expiries.get(&root).map(|(id, _)| *id);
+        let mut steps = vec![WriteStep {
+            op: "find".into(),
+            structure: mapping.name(list),
+            purpose: Purpose::Find(model.entity(root).name.clone()),
+            rows: 1.0,
+            rows_max: 1.0,
+            reads: 1.0,
+            cost,
+        }];
+        cost += effect_steps(programme, selection, &mapping, &access, writer, &mut steps);
+        if let Some(&shape) = list.and_then(|id| mapping.shapes.get(usize::from(id))) {
+            serves.entry(shape).or_default().insert(name.clone());
+        }
+        writes.push(WritePlan {
+            name,
+            weight: writer.weight,
+            finds: vec![],
+            steps,
+            cost,
+        });
+    }
+    let all_plans = plans.iter().map(|p: &PricedPlan| &p.plan);
+    equality::hash_long_parts(
+        model,
+        &mut mapping.structures,
+        all_plans.chain(writes.iter().flat_map(|w: &WritePlan| &w.finds)),
+        options.target.limits.key_bytes,
+    );
+    let mut notes = Vec::new();
+    let mut warnings = Vec::new();
+    for (at, s) in mapping.structures.iter().enumerate() {
+        let sizes = Sizes::of(model, &options.target, s);
+        warnings.extend(sizes.warnings(model, &options.target, s));
+        let shape = mapping.shapes.get(at).copied().unwrap_or_default();
+        let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
+        notes.push(Note {
+            serves: served.unwrap_or_default(),
+            techniques: build::techniques(model, s)
+                .into_iter()
+                .map(String::from)
+                .collect(),
+            home_of: access.home_of(model, at as StructureId),
+            sizes,
+        });
+    }
+    let total = plans.iter().map(|p| p.weight * p.cost).sum::<f64>()
+        + writes.iter().map(|w| w.weight * w.cost).sum::<f64>();
+    Ok(Design {
+        model: model.name.clone(),
+        target: options.target.name.clone(),
+        mix,
+        structures: mapping.structures,
+        notes,
+        plans,
+        writes,
+        total,
+        warnings,
+        search: Search {
+            candidates: planner.shapes.all.len(),
+            variables: selection.variables,
+            optimal: selection.optimal,
+            gap: selection.gap,
+        },
+    })
+}

@@ -1,0 +1,142 @@
+//! Write plans: what a change checks, reads and writes, step by step.
+
+use super::access::Access;
+use super::build::Mapping;
+use super::change::Need;
+use super::plan::{Plan, StructureId};
+use super::select::{Programme, Selection, Writer};
+use crate::model::Model;
+use serde::{Deserialize, Serialize};
+
+/// What a change reads and writes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WritePlan {
+    /// The change's name.
+    pub name: String,
+    /// Its weight in the mix.
+    pub weight: f64,
+    /// The plans that find the instances of its updates and deletes, in order of the statements.
+    pub finds: Vec<Plan>,
+    /// Steps, for people.
+    pub steps: Vec<WriteStep>,
+    /// Cost of one change.
+    pub cost: f64,
+}
+
+/// One step of a write plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WriteStep {
+    /// `check`, `read`, `find`, `put` or `delete`.
+    pub op: String,
+    /// The structure that is read or written.
+    pub structure: String,
+    /// What for.
+    pub purpose: Purpose,
+    /// Rows written (of a find: found), on average.
+    pub rows: f64,
+    /// Rows written, at most.
+    pub rows_max: f64,
+    /// Rows read, on average.
+    pub reads: f64,
+    /// Cost.
+    pub cost: f64,
+}
+
+/// What a step of a write plan is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// To find the instances of an entity that are changed.
+    Find(String),
+    /// The values of instances of an entity, by their keys: whether they are there, or what they
+    /// say.
+    Values(String),
+    /// Who refers to an instance: the entity, and the reference.
+    Referrers(String, String),
+    /// That no other has the same value of an attribute: the entity, and the attribute.
+    Unique(String, String),
+    /// A query of its own for one structure, in words.
+    Support(String),
+    /// To keep the structure true.
+    Maintain,
+}
+
+/// The reads and writes of a change's effects, as steps; tells their cost.
+pub(super) fn effect_steps(
+    programme: &Programme,
+    selection: &Selection,
+    mapping: &Mapping,
+    access: &Access,
+    writer: &Writer,
+    steps: &mut Vec<WriteStep>,
+) -> f64 {
+    let model = programme.planner.model;
+    let mut cost = 0.0;
+    for (effect, checks) in &writer.effects {
+        let prices = programme.effect_prices(selection, effect, checks);
+        for (need, read) in &prices.reads {
+            cost += read.cost;
+            let op = if checks.contains_key(need) {
+                "check"
+            } else {
+                "read"
+            };
+            steps.push(WriteStep {
+                op: op.into(),
+                structure: mapping.name(structure_of(model, access, need)),
+                purpose: purpose_of(model, need),
+                rows: 0.0,
+                rows_max: 0.0,
+                reads: read.rows,
+                cost: read.cost,
+            });
+        }
+        for (shape, write) in &prices.writes {
+            cost += write.cost;
+            let op = if write.puts >= write.deletes {
+                "put"
+            } else {
+                "delete"
+            };
+            steps.push(WriteStep {
+                op: op.into(),
+                structure: mapping.name(mapping.id(*shape)),
+                purpose: Purpose::Maintain,
+                rows: write.puts.max(write.deletes),
+                rows_max: write.rows_max,
+                reads: write.reads,
+                cost: write.cost,
+            });
+        }
+    }
+    cost
+}
+
+/// The structure through which a need is read; none where a design that loses facts has none.
+fn structure_of(model: &Model, access: &Access, need: &Need) -> Option<StructureId> {
+    let home = |entity| access.homes.get(&entity)?.first().copied();
+    match need {
+        Need::Values(_, entity) => home(model.entity(*entity).root),
+        Need::Referrers(_, r) => match access.referrers.get(r) {
+            Some(path) => Some(path.structure),
+            None => home(model.entity(model.reference(*r).entity).root),
+        },
+        Need::Unique(a) => access.unique.get(a).map(|(id, _)| *id),
+        Need::Support(..) => None,
+    }
+}
+
+fn purpose_of(model: &Model, need: &Need) -> Purpose {
+    let entity = |e| model.entity(e).name.clone();
+    match need {
+        Need::Values(_, e) => Purpose::Values(entity(*e)),
+        Need::Referrers(_, r) => {
+            let r = model.reference(*r);
+            Purpose::Referrers(entity(r.entity), r.name.clone())
+        }
+        Need::Unique(a) => {
+            let a = model.attribute(*a);
+            Purpose::Unique(entity(a.entity), a.name.clone())
+        }
+        Need::Support(_, _, about) => Purpose::Support(about.clone()),
+    }
+}
