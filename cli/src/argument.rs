@@ -1,5 +1,7 @@
 //! Arguments that several commands share.
 
+use clap::builder::TypedValueParser;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -44,6 +46,34 @@ impl FromStr for EntityFile {
             _ => Err(format!(
                 "found `{text}`, expected ENTITY=FILE, such as User=users.csv"
             )),
+        }
+    }
+}
+
+/// Reads the folder of a database. A text with a scheme names a server: it is refused, and only its
+/// scheme repeated, because the rest may hold a password.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DatabaseFolder;
+
+impl TypedValueParser for DatabaseFolder {
+    type Value = PathBuf;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<PathBuf, clap::Error> {
+        match value.to_string_lossy().split_once("://") {
+            Some((scheme, _)) => {
+                let message = format!(
+                    "found an address that begins with `{scheme}://`, expected a folder: this \
+                     version keeps databases in folders of this machine only\n"
+                );
+                let kind = clap::error::ErrorKind::ValueValidation;
+                Err(clap::Error::raw(kind, message).with_cmd(command))
+            }
+            None => Ok(value.into()),
         }
     }
 }

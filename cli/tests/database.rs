@@ -256,7 +256,7 @@ fn everything_can_be_explained() {
     );
     let change = place.run("explain blog.querent rename").expect(0).out;
     assert!(
-        change.contains("that no other has the same Author.name"),
+        change.contains("that no other Author has the same name"),
         "{change}"
     );
     assert!(
@@ -284,6 +284,25 @@ fn everything_can_be_explained() {
 }
 
 #[test]
+fn an_address_is_no_folder_and_is_not_repeated() {
+    let place = Place::new();
+    let address = "cassandra://me:secret@127.0.0.1/blog";
+    for line in [
+        "create ADDRESS --model blog.querent",
+        "ask ADDRESS latest_of author=1",
+        "verify ADDRESS",
+    ] {
+        let refused = place.run(&line.replace("ADDRESS", address)).expect(2);
+        let err = &refused.err;
+        assert!(
+            err.contains("cassandra://") && !err.contains("secret"),
+            "{err}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn a_database_is_created_once() {
     let place = Place::new();
     let created = place.run("create blog.db --model blog.querent").expect(0);
@@ -301,7 +320,8 @@ fn a_database_is_created_once() {
     std::fs::write(place.path().join("bad.querent"), "entity X {").unwrap();
     place.run("create bad.db --model bad.querent").expect(1);
     assert!(!place.path().join("bad.db").exists());
-    place.run("ask none.db latest_of author=1").expect(2);
+    let none = place.run("ask none.db latest_of author=1").expect(2);
+    assert!(none.err.contains("querent create"), "{}", none.err);
 }
 
 #[test]

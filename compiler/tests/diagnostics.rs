@@ -494,3 +494,16 @@ fn the_models_of_the_language_reference_are_accepted() {
     }
     assert!(seen > 4);
 }
+
+/// A misspelt word is reported where it stands, with the one that was meant, and hides no later one.
+#[test]
+fn misspelt_keywords_are_recognised() {
+    let text = "entty A (1) { id uuid key }\nquestin q select id from A\nentity B (1) { id uuid key }\n\
+                chnge c insert A\nquestion r select id from B ordr by id\nquestion s select id frm B\n";
+    let (_, found) = querent_compiler::parse("x", text);
+    let helps: Vec<&str> = found.iter().filter_map(|d| d.help.as_deref()).collect();
+    for meant in ["entity", "question", "change", "order", "from"] {
+        let help = format!("did you mean `{meant}`?");
+        assert!(helps.contains(&help.as_str()), "{meant}: {helps:?}");
+    }
+}

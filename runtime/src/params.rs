@@ -1,6 +1,7 @@
 //! Parameters of questions and changes: named, typed and checked before anything is read.
 
 use querent_compiler::codec::{self, CodecError};
+use querent_compiler::diagnostic::nearest;
 use querent_compiler::model::{Model, Param, Type};
 use querent_compiler::value::Value;
 use serde_json::Value as Json;
@@ -10,10 +11,12 @@ use serde_json::Value as Json;
 #[non_exhaustive]
 pub enum ParamError {
     /// One that there is not.
-    #[error("there is no parameter `{found}`; expected {expected}")]
+    #[error("there is no parameter `{found}`{hint}; expected {expected}")]
     Unknown {
         /// As given.
         found: String,
+        /// The nearest that there is, as a question to whoever wrote it; empty where none is near.
+        hint: String,
         /// What there is.
         expected: String,
     },
@@ -152,8 +155,10 @@ fn optional(p: &Param) -> bool {
 }
 
 fn unknown(found: &str, names: &[&str]) -> ParamError {
+    let near = nearest(found, names.iter().copied());
     ParamError::Unknown {
         found: found.to_string(),
+        hint: near.map_or_else(String::new, |name| format!(", did you mean `{name}`?")),
         expected: list(names),
     }
 }

@@ -1,7 +1,7 @@
 //! `querent ask`
 
 use crate::Outcome;
-use crate::argument::Pair;
+use crate::argument::{DatabaseFolder, Pair};
 use crate::lines;
 use crate::output::{Column, RowFormat, print_rows};
 use crate::terminal::Terminal;
@@ -31,7 +31,7 @@ Examples:
   querent ask shop.db orders_of user=7 --profile")]
 pub(crate) struct Arguments {
     /// The database: a folder
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
     /// The question
     #[arg(value_name = "QUESTION")]

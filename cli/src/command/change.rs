@@ -1,7 +1,7 @@
 //! `querent change`
 
 use crate::Outcome;
-use crate::argument::Pair;
+use crate::argument::{DatabaseFolder, Pair};
 use crate::lines;
 use crate::terminal::Terminal;
 use crate::words::{self, counted};
@@ -27,7 +27,7 @@ Examples:
   querent change shop.db submit --stdin < posts.jsonl")]
 pub(crate) struct Arguments {
     /// The database: a folder
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
     /// The change
     #[arg(value_name = "CHANGE")]

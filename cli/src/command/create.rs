@@ -1,6 +1,7 @@
 //! `querent create`
 
 use crate::Outcome;
+use crate::argument::DatabaseFolder;
 use crate::designing::{read_model, with_notice};
 use crate::terminal::Terminal;
 use crate::words::counted;
@@ -19,7 +20,7 @@ Examples:
   querent create rubis.db --model rubis.querent --mix bidding")]
 pub(crate) struct Arguments {
     /// The database: a folder that does not exist yet
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
     /// A `.querent` file, or a folder of them
     #[arg(long, value_name = "MODEL")]

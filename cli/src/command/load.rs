@@ -1,8 +1,9 @@
 //! `querent load`
 
 use crate::Outcome;
-use crate::argument::EntityFile;
+use crate::argument::{DatabaseFolder, EntityFile};
 use crate::terminal::Terminal;
+use crate::words::number;
 use anyhow::Result;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,7 +26,7 @@ Examples:
   querent load social.db User=users.csv User.follows=follows.csv --rejects rejects.csv")]
 pub(crate) struct Arguments {
     /// The database: a folder
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
     /// What is loaded, and from where
     #[arg(value_name = "ENTITY=FILE", required = true)]
@@ -123,9 +124,9 @@ impl Shown {
                 bytes,
                 of,
             } => format!(
-                "reading {file}: {rows} rows, {} of {} MB",
-                bytes >> 20,
-                of >> 20
+                "reading {file}: {rows} rows, {} of {}",
+                number::bytes(*bytes as f64),
+                number::bytes(*of as f64)
             ),
             Progress::Checking => "checking references and unique values".into(),
             Progress::Writing {

@@ -1,7 +1,7 @@
 //! `querent put`
 
 use crate::Outcome;
-use crate::argument::Pair;
+use crate::argument::{DatabaseFolder, Pair};
 use crate::lines::{self, Line};
 use crate::terminal::Terminal;
 use crate::words::{change, counted};
@@ -26,7 +26,7 @@ Examples:
   echo '{\"from\": 7, \"to\": 9}' | querent put social.db User.follows --stdin")]
 pub(crate) struct Arguments {
     /// The database: a folder
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
     /// An entity, or a relationship (`User.follows`)
     #[arg(value_name = "ENTITY")]

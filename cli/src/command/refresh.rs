@@ -1,6 +1,7 @@
 //! `querent refresh`
 
 use crate::Outcome;
+use crate::argument::DatabaseFolder;
 use crate::terminal::Terminal;
 use crate::words::counted;
 use anyhow::Result;
@@ -19,7 +20,7 @@ Examples:
   querent refresh shop.db")]
 pub(crate) struct Arguments {
     /// The database: a folder
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
 }
 

@@ -1,6 +1,7 @@
 //! `querent verify`
 
 use crate::Outcome;
+use crate::argument::DatabaseFolder;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -22,7 +23,7 @@ Examples:
   querent verify shop.db --repair")]
 pub(crate) struct Arguments {
     /// The database: a folder
-    #[arg(value_name = "DB")]
+    #[arg(value_name = "DB", value_parser = DatabaseFolder)]
     pub(crate) database: PathBuf,
     /// Put right what is wrong
     #[arg(long)]

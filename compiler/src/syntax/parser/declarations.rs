@@ -1,11 +1,15 @@
 //! `model`, `enum`, `entity`, `question`, `change`, `job`.
 
 use super::Parser;
+use crate::diagnostic::nearest;
 use crate::syntax::Kind;
 use crate::syntax::ast::{Ast, Change, Declaration, Entity, Enum, Name, Options, Rate};
 
 /// The words that begin a declaration.
 pub(super) const WORDS: [&str; 6] = ["model", "enum", "entity", "question", "change", "job"];
+
+/// The words that begin a clause of a question.
+const CLAUSES: [&str; 6] = ["where", "group", "order", "limit", "page", "from"];
 
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> Ast {
@@ -36,8 +40,14 @@ impl Parser<'_> {
             "question" => self.question().map(Declaration::Question),
             "change" => self.change().map(Declaration::Change),
             "job" => self.job().map(Declaration::Job),
-            _ => {
-                self.fail("`entity`, `enum`, `question` or `change`")?;
+            found => {
+                self.fail::<()>("`entity`, `enum`, `question` or `change`");
+                // A question has no end of its own: what follows may be a clause of it.
+                if nearest(found, WORDS).is_none()
+                    && let Some(clause) = nearest(found, CLAUSES)
+                {
+                    self.help(&format!("did you mean `{clause}`?"));
+                }
                 None
             }
         }

@@ -11,7 +11,7 @@ pub(super) use expressions::FOLLOWING;
 
 use super::ast::{Ast, Name, Number};
 use super::{Kind, Span, Token, lex};
-use crate::diagnostic::{Diagnostic, codes};
+use crate::diagnostic::{Diagnostic, codes, nearest};
 
 /// Forms may be nested so deep: enough for people, and far from the end of any stack.
 const MAX_DEPTH: usize = 48;
@@ -179,8 +179,13 @@ impl<'t> Parser<'t> {
             _ => format!("`{}`", token.span.of(self.text)),
         };
         let message = format!("expected {expected}, found {found}");
-        self.diagnostics
-            .push(Diagnostic::new(codes::SYNTAX, token.span, message));
+        let mut found = Diagnostic::new(codes::SYNTAX, token.span, message);
+        // What stands between the backquotes are the words and signs that would have done.
+        let words = expected.split('`').skip(1).step_by(2);
+        if let Some(meant) = nearest(self.word(0), words) {
+            found = found.help(format!("did you mean `{meant}`?"));
+        }
+        self.diagnostics.push(found);
         None
     }
     fn help(&mut self, text: &str) {
@@ -209,8 +214,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// At the start of a line stands a word that begins a declaration.
-    fn at_declaration(&self) -> bool {
+    /// At the start of a line stand a word and a name.
+    fn at_line_of_two_names(&self) -> bool {
         let token = self.token(0);
         let line_start = token.span.start == 0
             || self
@@ -218,11 +223,20 @@ impl<'t> Parser<'t> {
                 .as_bytes()
                 .get(token.span.start - 1)
                 .is_some_and(|&b| b == b'\n');
-        let word = declarations::WORDS.contains(&self.word(0));
-        line_start && word && matches!(self.token(1).kind, Kind::Name)
+        let names = token.kind == Kind::Name && self.token(1).kind == Kind::Name;
+        line_start && names
+    }
+    /// At the start of a line stands a word that begins a declaration.
+    fn at_declaration(&self) -> bool {
+        self.at_line_of_two_names() && declarations::WORDS.contains(&self.word(0))
+    }
+    /// A word that begins a declaration, misspelt: it is reported too, instead of being skipped.
+    fn at_misspelt_declaration(&self) -> bool {
+        self.at_line_of_two_names() && nearest(self.word(0), declarations::WORDS).is_some()
     }
     fn skip_to_declaration(&mut self) {
-        while self.kind() != Kind::End && !self.at_declaration() {
+        let found = |p: &Self| p.at_declaration() || p.at_misspelt_declaration();
+        while self.kind() != Kind::End && !found(self) {
             self.bump();
         }
     }

@@ -115,7 +115,7 @@ impl Lmdb {
             } else if path.exists() {
                 "it is not a folder".into()
             } else {
-                "the folder does not exist".into()
+                "the folder does not exist; `querent create` makes one".into()
             };
             return Err(StoreError::Missing {
                 path: path.display().to_string(),
