@@ -9,6 +9,7 @@ use querent_compiler::design::target::{self, CostModel, Target};
 use querent_compiler::design::{Design, Options, design};
 use querent_compiler::diagnostic::{Diagnostic, Style, nearest};
 use querent_compiler::model::Model;
+use querent_compiler::view::Structure;
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -25,11 +26,13 @@ pub(crate) struct Wanted<'a> {
     pub(crate) mix: Option<&'a str>,
     pub(crate) cost_model: Option<&'a str>,
     pub(crate) lossy: bool,
+    pub(crate) schema: Option<&'a str>,
 }
 
 /// A design with what it was made from.
 pub(crate) struct Designed {
     pub(crate) model: Model,
+    pub(crate) options: Options,
     pub(crate) design: Design,
     pub(crate) unit: Unit,
     pub(crate) seconds: f64,
@@ -45,26 +48,54 @@ pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Op
     let Some((model, _)) = read_model(wanted.model, terminal)? else {
         return Ok(None);
     };
-    let unit = Unit::of(&target);
     let options = Options {
         target,
         mix: wanted.mix.map(str::to_owned),
         lossy: wanted.lossy,
+        given: wanted.schema.map(|name| given(&model, name)).transpose()?,
         ..Options::embedded()
     };
-    let start = Instant::now();
-    let design = with_notice("designing…", || design(&model, &options))?;
-    Ok(Some(Designed {
-        model,
-        design,
-        unit,
-        seconds: start.elapsed().as_secs_f64(),
-    }))
+    Ok(Some(Designed::new(model, options)?))
+}
+
+impl Designed {
+    /// Designs a model.
+    pub(crate) fn new(model: Model, options: Options) -> Result<Designed> {
+        let start = Instant::now();
+        let design = with_notice("designing…", || design(&model, &options))?;
+        Ok(Designed {
+            unit: Unit::of(&options.target),
+            model,
+            options,
+            design,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// The structures of a schema of the model.
+pub(crate) fn given(model: &Model, name: &str) -> Result<Vec<Structure>> {
+    if let Some(schema) = model.schemas.iter().find(|s| s.name == name) {
+        return Ok(schema.structures.clone());
+    }
+    let names: Vec<&str> = model.schemas.iter().map(|s| s.name.as_str()).collect();
+    if names.is_empty() {
+        bail!("there is no schema `{name}`: the model has no `schema` blocks");
+    }
+    unknown("schema", name, &names)
 }
 
 /// Reads a model and its text. None where it has errors, which are printed.
 pub(crate) fn read_model(path: &Path, terminal: &mut Terminal) -> Result<Option<(Model, String)>> {
-    let files = ModelFiles::read(path)?;
+    model_of(path, &ModelFiles::read(path)?, terminal)
+}
+
+/// Resolves a model. None where it has errors, which are printed.
+pub(crate) fn model_of(
+    path: &Path,
+    files: &ModelFiles,
+    terminal: &mut Terminal,
+) -> Result<Option<(Model, String)>> {
     let text = files.text();
     let (model, diagnostics) = querent_compiler::parse(&path.display().to_string(), &text);
     let errors: Vec<Diagnostic> = diagnostics
@@ -80,7 +111,7 @@ pub(crate) fn read_model(path: &Path, terminal: &mut Terminal) -> Result<Option<
     } else {
         Style::Plain
     };
-    print_findings(&files, &errors, style, &mut std::io::stderr())?;
+    print_findings(files, &errors, style, &mut std::io::stderr())?;
     Ok(None)
 }
 

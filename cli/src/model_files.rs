@@ -41,6 +41,13 @@ impl ModelFiles {
         })
     }
 
+    /// With one more file behind the others.
+    pub(crate) fn and(mut self, path: PathBuf, text: String) -> Self {
+        let start = self.files.last().map_or(0, |file| file.end() + 1);
+        self.files.push(ModelFile { path, text, start });
+        self
+    }
+
     /// All files, at least one.
     pub(crate) fn files(&self) -> &[ModelFile] {
         &self.files

@@ -158,10 +158,10 @@ fn a_design_as_json_has_the_fields_of_the_contract() {
         "key_bytes_max",
     ];
     for structure in design["structures"].as_array().unwrap() {
-        // `where` and `hashed` stand beside the fields of the contract.
+        // These stand beside the fields of the contract.
         let found: Vec<&str> = keys(structure)
             .into_iter()
-            .filter(|k| !["where", "hashed"].contains(k))
+            .filter(|k| !["where", "hashed", "kind", "over"].contains(k))
             .collect();
         assert_eq!(found, fields);
     }
@@ -281,6 +281,66 @@ fn everything_can_be_explained() {
         "{}",
         unknown.err
     );
+}
+
+/// A schema of a person: priced against the design, completed, and run like one.
+#[test]
+fn a_schema_by_hand_is_compared_and_run() {
+    let place = Place::new();
+    let schema = "schema ours {\n  authors lists Author by id keep name\n  \
+                  posts lists Post by author.id order by at desc, id desc keep title\n}\n";
+    std::fs::write(place.path().join("ours.querent"), schema).unwrap();
+    let told = place
+        .run("explain blog.querent --vs ours.querent")
+        .expect(0)
+        .out;
+    assert!(
+        told.contains("times as much") && told.contains("latest_of"),
+        "{told}"
+    );
+    // No home of a post, no way to check that a name is unique.
+    assert!(
+        told.contains("Added to the other schema") && told.contains("author_by_name"),
+        "{told}"
+    );
+    let design = place.run("design blog.querent --format json").expect(0).out;
+    std::fs::write(place.path().join("design.json"), design).unwrap();
+    let same = place
+        .run("explain blog.querent --vs design.json")
+        .expect(0)
+        .out;
+    assert!(same.contains("1 times as much"), "{same}");
+    std::fs::write(place.path().join("bad.json"), "{}").unwrap();
+    let bad = place
+        .run("explain blog.querent --vs bad.json")
+        .expect(2)
+        .err;
+    assert!(bad.contains("structures"), "{bad}");
+    let unknown = place.run("explain blog.querent --vs our").expect(2).err;
+    assert!(unknown.contains("no schema `our`"), "{unknown}");
+
+    std::fs::write(
+        place.path().join("both.querent"),
+        format!("{MODEL}\n{schema}"),
+    )
+    .unwrap();
+    place
+        .run("create ours.db --model both.querent --schema ours")
+        .expect(0);
+    place.run("put ours.db Author id=1 name=Ann").expect(0);
+    place
+        .run("put ours.db Post id=1 title=t at=2026-01-01T00:00:00Z author=1")
+        .expect(0);
+    let asked = place
+        .run("ask ours.db latest_of author=1 --profile")
+        .expect(0);
+    assert!(
+        (asked.out.clone() + &asked.err).contains("follow authors"),
+        "{}{}",
+        asked.out,
+        asked.err
+    );
+    place.run("verify ours.db").expect(0);
 }
 
 #[test]

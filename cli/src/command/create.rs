@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::argument::DatabaseFolder;
-use crate::designing::{read_model, with_notice};
+use crate::designing::{given, read_model, with_notice};
 use crate::terminal::Terminal;
 use crate::words::counted;
 use anyhow::Result;
@@ -28,14 +28,21 @@ pub(crate) struct Arguments {
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
+    /// Use a schema of the model, given in a `schema` block, instead of designing one
+    #[arg(long, value_name = "S")]
+    pub(crate) schema: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
-    let Some((_, text)) = read_model(&arguments.model, terminal)? else {
+    let Some((model, text)) = read_model(&arguments.model, terminal)? else {
         return Ok(Outcome::Findings);
     };
     let options = Options {
         mix: arguments.mix.clone(),
+        given: match &arguments.schema {
+            Some(name) => Some(given(&model, name)?),
+            None => None,
+        },
         ..Options::embedded()
     };
     let name = arguments.model.display().to_string();

@@ -8,6 +8,7 @@ use crate::words::plan::Teller;
 use crate::words::{self, change, number, structure};
 use anyhow::Result;
 use clap::Args;
+use querent_compiler::design::source;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -20,6 +21,8 @@ pub(crate) enum Format {
     Json,
     /// Markdown
     Md,
+    /// A `schema` block of the language, to be changed by hand and given back
+    Schema,
 }
 
 /// Design the schema that answers every question with the least work
@@ -47,6 +50,9 @@ pub(crate) struct Arguments {
     /// Keep only what questions read: facts that no question asks for are lost
     #[arg(long)]
     pub(crate) lossy: bool,
+    /// Price a schema of the model, given in a `schema` block, instead of designing one
+    #[arg(long, value_name = "S")]
+    pub(crate) schema: Option<String>,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
@@ -59,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         mix: arguments.mix.as_deref(),
         cost_model: arguments.cost_model.as_deref(),
         lossy: arguments.lossy,
+        schema: arguments.schema.as_deref(),
     };
     let Some(designed) = designed(wanted, terminal)? else {
         return Ok(Outcome::Findings);
@@ -72,6 +79,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         )?,
         Format::Text => print_text(&designed, terminal.colour, out)?,
         Format::Md => print_md(&designed, out)?,
+        Format::Schema => {
+            let structures = &designed.design.structures;
+            let block = source::schema(&designed.model, "designed", structures);
+            write!(out, "{block}")?;
+        }
     }
     Ok(Outcome::Clean)
 }
@@ -93,7 +105,7 @@ pub(crate) fn rate(designed: &Designed, weight: f64) -> String {
     }
 }
 
-fn rate_title(designed: &Designed) -> &'static str {
+pub(crate) fn rate_title(designed: &Designed) -> &'static str {
     if designed.design.mix.is_some() {
         "weight"
     } else {

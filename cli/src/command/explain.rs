@@ -1,6 +1,7 @@
 //! `querent explain`
 
 use super::design::{print_prices, print_warnings, rate, total};
+use super::versus;
 use crate::Outcome;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
@@ -24,7 +25,8 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   querent explain shop.querent
-  querent explain shop.querent orders_of")]
+  querent explain shop.querent orders_of
+  querent explain shop.querent --vs by_hand")]
 pub(crate) struct Arguments {
     /// A `.querent` file, or a folder of them
     #[arg(value_name = "MODEL")]
@@ -41,6 +43,13 @@ pub(crate) struct Arguments {
     /// Price with the costs of another target (default: the target's own)
     #[arg(long, value_name = "C")]
     pub(crate) cost_model: Option<String>,
+    /// Explain a schema of the model, given in a `schema` block, instead of designing one
+    #[arg(long, value_name = "S")]
+    pub(crate) schema: Option<String>,
+    /// Compare with another schema, statement by statement: a `schema` block of the model by its
+    /// name, a file with one, or a design printed as JSON
+    #[arg(long, value_name = "OTHER", conflicts_with = "name")]
+    pub(crate) vs: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
@@ -50,10 +59,18 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         mix: arguments.mix.as_deref(),
         cost_model: arguments.cost_model.as_deref(),
         lossy: false,
+        schema: arguments.schema.as_deref(),
     };
     let Some(designed) = designed(wanted, terminal)? else {
         return Ok(Outcome::Findings);
     };
+    if let Some(other) = &arguments.vs {
+        let Some(other) = versus::other(&arguments.model, other, &designed, terminal)? else {
+            return Ok(Outcome::Findings);
+        };
+        versus::print(&designed, &other, terminal.colour, &mut terminal.out)?;
+        return Ok(Outcome::Clean);
+    }
     let (colour, out) = (terminal.colour, &mut terminal.out);
     let Some(wanted) = &arguments.name else {
         overview(&designed, colour, out)?;

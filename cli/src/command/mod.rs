@@ -13,6 +13,7 @@ mod put;
 mod refresh;
 mod tour;
 mod verify;
+mod versus;
 
 pub(crate) use check::print_text as print_findings;
 

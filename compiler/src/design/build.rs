@@ -25,7 +25,8 @@ impl Mapping {
             columns: BTreeMap::new(),
             ids: BTreeMap::new(),
         };
-        let mut names = BTreeSet::new();
+        let given = planner.shapes.all.iter().filter(|s| s.given);
+        let mut names: BTreeSet<String> = given.map(|s| s.structure.name.clone()).collect();
         for (&shape, kept) in &selection.shapes {
             let full = planner.shapes.get(shape);
             let mut s = full.clone();
@@ -41,12 +42,10 @@ impl Mapping {
             for (new, &old) in kept.iter().enumerate() {
                 map.insert(key + old, (key + new) as u16);
             }
-            s.name = unique_name(
-                planner.model,
-                &s,
-                super::shape::is_identity(planner.model, &s),
-                &mut names,
-            );
+            if s.name.is_empty() {
+                let identity = super::shape::is_identity(planner.model, &s);
+                s.name = unique_name(planner.model, &s, identity, &mut names);
+            }
             m.ids.insert(shape, m.structures.len() as StructureId);
             m.structures.push(s);
             m.shapes.push(shape);

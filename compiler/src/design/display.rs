@@ -1,11 +1,15 @@
 //! Expressions as people write them.
 
+use crate::codec::to_text;
 use crate::model::{
     Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred, Query, RecordField, Type, Unfold,
 };
 use crate::value::Value;
 use crate::view::Structure;
 use crate::view::typing::{NodeType, Scope, inner};
+
+/// The key of the instance itself, where it has several parts.
+pub(crate) const WHOLE_KEY: &str = "@key";
 
 /// Prints expressions of one scope.
 #[derive(Clone, Debug)]
@@ -14,6 +18,8 @@ pub struct Printer<'a> {
     scope: Scope,
     /// What leads to each node; empty for node 0.
     prefixes: Vec<String>,
+    /// Paths start at the subject of a nested shape, inside which they are written.
+    inside: bool,
     params: Vec<String>,
 }
 
@@ -37,6 +43,7 @@ impl<'a> Printer<'a> {
             model,
             scope,
             prefixes: vec![String::new()],
+            inside: false,
             params,
         };
         for unfold in over {
@@ -46,11 +53,12 @@ impl<'a> Printer<'a> {
         p
     }
 
-    fn inner(&self, from: NodeId, over: &[Unfold]) -> Printer<'a> {
+    pub(super) fn inner(&self, from: NodeId, over: &[Unfold]) -> Printer<'a> {
         let mut p = Printer {
             model: self.model,
             scope: self.scope.inner(self.model, from, over),
             prefixes: vec![self.prefix(from)],
+            inside: self.inside,
             params: self.params.clone(),
         };
         for unfold in over {
@@ -60,26 +68,31 @@ impl<'a> Printer<'a> {
         p
     }
 
-    fn prefix(&self, node: NodeId) -> String {
+    pub(super) fn prefix(&self, node: NodeId) -> String {
         self.prefixes
             .get(node as usize)
             .cloned()
             .unwrap_or_default()
     }
 
-    fn unfold(&self, unfold: &Unfold) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        let before = self.prefix(unfold.parent);
-        if !before.is_empty() {
-            parts.push(before);
+    /// For what stands inside the braces of a nested shape.
+    #[must_use]
+    pub(super) fn inside(mut self, subject: NodeId) -> Printer<'a> {
+        self.inside = true;
+        let own = self.prefix(subject);
+        let link = own.ends_with('@');
+        for prefix in &mut self.prefixes {
+            if let Some(rest) = prefix.strip_prefix(&own) {
+                let rest = rest.trim_start_matches('.');
+                *prefix = if link && rest.is_empty() { "@" } else { rest }.to_owned();
+            }
         }
-        parts.extend(
-            unfold
-                .steps
-                .iter()
-                .map(|&s| self.model.reference(s).name.clone()),
-        );
-        parts.push(match &unfold.many {
+        self
+    }
+
+    fn unfold(&self, unfold: &Unfold) -> String {
+        let (mut text, link) = self.walked(self.prefix(unfold.parent), &unfold.steps);
+        let many = match &unfold.many {
             Many::Back(r) => {
                 let target = self.model.reference(*r).target;
                 let side = self.model.entities.iter().enumerate().find_map(|(i, e)| {
@@ -107,8 +120,28 @@ impl<'a> Printer<'a> {
                 }
                 NodeType::Instance(_) => "elements".to_string(),
             },
-        });
-        parts.join(".")
+        };
+        if link {
+            text.push_str(&many);
+        } else {
+            join(&mut text, &many);
+        }
+        text
+    }
+
+    /// A path extended by steps; and whether it still stands at a link, of which the next name is
+    /// an attribute. From a link to its far side is no step for a reader: `follows@`, `to` is
+    /// `follows`.
+    fn walked(&self, mut text: String, steps: &[crate::model::ReferenceId]) -> (String, bool) {
+        let link = text.ends_with('@');
+        for (i, &step) in steps.iter().enumerate() {
+            if i == 0 && link {
+                text.pop();
+            } else {
+                join(&mut text, &self.model.reference(step).name);
+            }
+        }
+        (text, link && steps.is_empty())
     }
 
     /// An expression.
@@ -161,7 +194,7 @@ impl<'a> Printer<'a> {
             }
             Expr::Nested(from, query) => {
                 let inner = self.inner(*from, &query.over);
-                let path = inner.prefixes.last().cloned().unwrap_or_default();
+                let path = inner.prefix(query.subject);
                 let items: Vec<&str> = query.select.iter().map(|i| i.name.as_str()).collect();
                 format!("{} {{ {} }}", path.trim_end_matches('@'), items.join(", "))
             }
@@ -172,7 +205,38 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// An expression that meets another one, which says the type where it is a constant.
+    fn beside(&self, expr: &Expr, other: &Expr) -> String {
+        let Expr::Const(value) = expr else {
+            return self.expr(expr);
+        };
+        let (ty, _) = self.scope.type_of(self.model, &[], other);
+        match value {
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Decimal(_) => {
+                literal(value)
+            }
+            Value::Enum(_) => to_text(self.model, &ty, value),
+            _ => quoted(&to_text(self.model, &ty, value)),
+        }
+    }
+
     fn path(
+        &self,
+        node: NodeId,
+        element: &[u16],
+        steps: &[crate::model::ReferenceId],
+        leaf: &Leaf,
+    ) -> String {
+        let text = self.path_from(node, element, steps, leaf);
+        match text.trim_start_matches('.') {
+            // The element itself.
+            "" if self.inside => "value".to_owned(),
+            relative if self.inside => relative.to_owned(),
+            _ => text,
+        }
+    }
+
+    fn path_from(
         &self,
         node: NodeId,
         element: &[u16],
@@ -183,25 +247,18 @@ impl<'a> Printer<'a> {
         if let (false, NodeType::Element(ty, _)) = (element.is_empty(), self.scope.node(node)) {
             text.push_str(&record_path(&ty, element));
         }
-        // From a link to its far side is no step for a reader: `follows@`, `to` is `follows`.
-        let link = text.ends_with('@');
-        for (i, &step) in steps.iter().enumerate() {
-            if i == 0 && link {
-                text.pop();
-                continue;
-            }
-            join(&mut text, &self.model.reference(step).name);
-        }
+        let (text, link) = self.walked(text, steps);
         match leaf {
             Leaf::Attribute(a, path) => {
                 let attribute = self.model.attribute(*a);
                 let name = format!("{}{}", attribute.name, record_path(&attribute.ty, path));
-                if link && steps.is_empty() {
+                if link {
                     text + &name
                 } else {
                     joined(text, &name)
                 }
             }
+            Leaf::Key if text.is_empty() => WHOLE_KEY.to_owned(),
             Leaf::Key => text,
             Leaf::Type => joined(text, "type"),
             Leaf::Element(path) => match self.scope.node(node) {
@@ -222,19 +279,28 @@ impl<'a> Printer<'a> {
         match pred {
             Pred::And(all) => list(all, " and "),
             Pred::Or(any) => list(any, " or "),
-            Pred::Not(p) => format!("not {}", self.pred(p)),
-            Pred::Compare(a, op, b) => format!("{} {} {}", self.expr(a), op.sign(), self.expr(b)),
+            Pred::Not(p) => match &**p {
+                Pred::IsNull(a) => format!("{} is not null", self.expr(a)),
+                p => format!("not {}", self.pred(p)),
+            },
+            Pred::Compare(a, op, b) => {
+                let (left, right) = (self.beside(a, b), self.beside(b, a));
+                format!("{left} {} {right}", op.sign())
+            }
             Pred::In(a, items) => {
-                let items: Vec<String> = items.iter().map(|e| self.expr(e)).collect();
+                let items: Vec<String> = items.iter().map(|e| self.beside(e, a)).collect();
                 format!("{} in ({})", self.expr(a), items.join(", "))
             }
             Pred::InList(a, b) => format!("{} in {}", self.expr(a), self.expr(b)),
             Pred::IsNull(a) => format!("{} is null", self.expr(a)),
             Pred::Exists { from, over, filter } => {
                 let inner = self.inner(*from, over);
+                let last = over.len() as NodeId;
+                let path = inner.prefix(last);
+                let path = path.trim_end_matches('@');
                 match filter {
-                    Some(f) => format!("any ({})", inner.pred(f)),
-                    None => format!("any {}", inner.prefixes.last().cloned().unwrap_or_default()),
+                    Some(f) => format!("any {path} ({})", inner.inside(last).pred(f)),
+                    None => format!("any {path}"),
                 }
             }
         }
@@ -268,10 +334,14 @@ pub fn literal(value: &Value) -> String {
         Value::Int(n) => n.to_string(),
         Value::Float(x) => x.to_string(),
         Value::Decimal(d) => d.to_string(),
-        Value::Text(t) => format!("'{t}'"),
+        Value::Text(t) => quoted(t),
         Value::Enum(n) => format!("#{n}"),
         other => format!("{other:?}"),
     }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn record_path(ty: &Type, path: &[u16]) -> String {

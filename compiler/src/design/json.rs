@@ -3,6 +3,7 @@
 use super::Design;
 use super::display::{Printer, direction, key_part};
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
+use super::source;
 use crate::model::{Direction, Model};
 use crate::view::Structure;
 use serde_json::{Value, json};
@@ -24,7 +25,9 @@ impl Design {
                         .map(|(e, d)| json!([key_part(&printer, e), direction(*d)])).collect::<Vec<_>>(),
                     "hashed": s.key().enumerate().filter(|(i, _)| s.is_hashed(*i))
                         .map(|(_, e)| key_part(&printer, e)).collect::<Vec<_>>(),
-                    "columns": s.columns.iter().map(|e| printer.expr(e)).collect::<Vec<_>>(),
+                    "kind": source::kind(s),
+                    "over": source::over(&printer, s),
+                    "columns": s.columns.iter().map(|e| source::column(&printer, e)).collect::<Vec<_>>(),
                     "where": s.filter.iter().map(|p| printer.pred(p)).collect::<Vec<_>>(),
                     "techniques": note.techniques,
                     "serves": note.serves,

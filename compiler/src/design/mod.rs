@@ -14,6 +14,7 @@ mod prepare;
 mod select;
 mod shape;
 mod sizes;
+pub mod source;
 pub mod spread;
 mod stats;
 mod support;
@@ -23,6 +24,7 @@ mod tests;
 mod writes;
 
 pub use change::type_filter;
+pub(crate) use options::determines;
 pub use options::free_order;
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
 pub use shape::{key_paths, reference_paths};
@@ -44,6 +46,9 @@ pub struct Options {
     pub mix: Option<String>,
     /// Keep only what questions read: some facts may have no home.
     pub lossy: bool,
+    /// Structures given by a person: all of them are built as they are, and others only where a fact
+    /// would have no home, or a change could not be checked without them.
+    pub given: Option<Vec<Structure>>,
     /// Branches that the solver tries before it gives the best design so far, with its gap.
     pub nodes: u64,
     /// Any design that answers everything instead of the cheapest, chosen by this number: what
@@ -59,6 +64,7 @@ impl Options {
             target,
             mix: None,
             lossy: false,
+            given: None,
             nodes: 2000,
             sample: None,
         }

@@ -3,7 +3,7 @@
 
 use super::options::{PlanOption, Planner};
 use super::select::{Home, Programme, Reader, Writer};
-use super::shape::{self, Requirement, field_paths};
+use super::shape::{self, Requirement, ShapeId, field_paths};
 use super::target::Support;
 use super::{DesignError, Options, change, expiry, support};
 use crate::model::{Change, Leaf, Model, Type};
@@ -26,12 +26,13 @@ impl<'m> Prepared<'m> {
     ) -> Result<Self, DesignError> {
         let weight = |rates: &[f64]| rates.get(mix).or(rates.first()).copied().unwrap_or(0.0);
         let mut planner = Planner::new(model, &options.target);
-        let enumerated = enumerate(&mut planner, model)?;
-        let homes = if options.lossy {
+        let enumerated = enumerate(&mut planner, options)?;
+        let mut homes = if options.lossy {
             vec![]
         } else {
             homes(&mut planner)
         };
+        homes.extend(given(&planner));
         let rules = &options.target.cost.rules;
         if rules.support != Support::Shared {
             support::offer(&mut planner);
@@ -103,14 +104,29 @@ impl<'m> Prepared<'m> {
     }
 }
 
+/// Every structure that was given, with all its columns: there is no other home of what it keeps.
+fn given(planner: &Planner) -> Vec<Vec<Home>> {
+    let shapes = planner.shapes.all.iter().enumerate();
+    let given = shapes.filter(|(_, s)| s.given);
+    given
+        .map(|(shape, s)| {
+            let columns = (0..s.structure.columns.len()).map(Some);
+            let all = std::iter::once(None).chain(columns);
+            vec![all.map(|column| Requirement { shape, column }).collect()]
+        })
+        .collect()
+}
+
 /// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
 /// read everything instead is no way to keep a partition small.
 const FOR_LIMITS: f64 = 100.0;
 
 /// The options without a structure whose partitions outgrow the target; all of them where those
-/// are out of proportion or there are none: the design then warns.
+/// are out of proportion or there are none: the design then warns. What was given is kept as it is.
 fn within_limits(planner: &Planner, options: Vec<PlanOption>) -> Vec<PlanOption> {
-    let within = |o: &PlanOption| o.requires.iter().all(|r| !planner.oversize(r.shape));
+    let is_given = |shape: ShapeId| planner.shapes.all.get(shape).is_some_and(|s| s.given);
+    let fits = |shape: ShapeId| is_given(shape) || !planner.oversize(shape);
+    let within = |o: &PlanOption| o.requires.iter().all(|r| fits(r.shape));
     let cheapest = |o: &mut dyn Iterator<Item = &PlanOption>| {
         o.map(|o| o.cost).min_by(f64::total_cmp).unwrap_or(f64::MAX)
     };
@@ -123,13 +139,41 @@ fn within_limits(planner: &Planner, options: Vec<PlanOption>) -> Vec<PlanOption>
     }
 }
 
+#[derive(Default)]
 struct Enumerated {
     questions: Vec<Vec<PlanOption>>,
     finds: Vec<Vec<Vec<PlanOption>>>,
 }
 
-/// All options, over all candidates that any question or change calls for.
-fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignError> {
+/// All options, over all candidates that any question or change calls for, or over what is given.
+fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, DesignError> {
+    let Some(given) = &options.given else {
+        standing(planner);
+        // The first round makes candidates, the second matches everything against all of them.
+        planner.growing = true;
+        round(planner).complete(planner.model)?;
+        planner.growing = false;
+        return round(planner).complete(planner.model);
+    };
+    for structure in given {
+        planner.shapes.give(planner.model, structure.clone());
+    }
+    planner.growing = false;
+    let mut found = round(planner);
+    if !options.lossy {
+        planner.growing = true;
+        standing(planner);
+        planner.growing = false;
+        // Whoever gave the structures meant them to answer: others do only where these cannot.
+        found.fill(round(planner));
+    }
+    found.complete(planner.model)
+}
+
+/// What no statement calls for but every design may need: homes, ways to referrers, unique values,
+/// what expires.
+fn standing(planner: &mut Planner) {
+    let model = planner.model;
     change::standing_shapes(model, &mut |entity, partition, clustering| {
         let s = shape::skeleton(
             model,
@@ -146,51 +190,49 @@ fn enumerate(planner: &mut Planner, model: &Model) -> Result<Enumerated, DesignE
         let list = planner.in_order_of_time(list);
         planner.shapes.intern(model, list);
     }
-    // The first round makes candidates, the second matches everything against all of them.
-    for growing in [true, false] {
-        planner.growing = growing;
-        let mut out = Enumerated {
-            questions: vec![],
-            finds: vec![],
-        };
-        for question in &model.questions {
-            planner.params = types(&question.params);
-            let options = planner.options(&question.query);
-            if options.is_empty() {
-                return Err(DesignError::Unanswerable {
-                    name: question.name.clone(),
-                });
-            }
-            out.questions.push(options);
-        }
-        for change in &model.changes {
-            out.finds.push(find_options(planner, model, change)?);
-        }
-        if !growing {
-            return Ok(out);
-        }
-    }
-    Err(DesignError::Infeasible)
 }
 
-fn find_options(
-    planner: &mut Planner,
-    model: &Model,
-    change: &Change,
-) -> Result<Vec<Vec<PlanOption>>, DesignError> {
-    planner.params = types(&change.params);
-    let mut out = Vec::new();
-    for (entity, filter) in change::finds(change) {
-        let query = change::find_query(model, entity, filter);
-        let options = planner.options(&query);
-        if options.is_empty() {
-            return Err(DesignError::Unanswerable {
-                name: change.name.clone(),
-            });
-        }
-        out.push(options);
+/// The options of every statement over the candidates.
+fn round(planner: &mut Planner) -> Enumerated {
+    let model = planner.model;
+    let mut out = Enumerated::default();
+    for question in &model.questions {
+        planner.params = types(&question.params);
+        out.questions.push(planner.options(&question.query));
     }
-    Ok(out)
+    for change in &model.changes {
+        planner.params = types(&change.params);
+        let finds = change::finds(change).into_iter();
+        let finds = finds
+            .map(|(entity, filter)| planner.options(&change::find_query(model, entity, filter)));
+        out.finds.push(finds.collect());
+    }
+    out
+}
+
+impl Enumerated {
+    /// Takes the options of another round for statements that have none.
+    fn fill(&mut self, other: Enumerated) {
+        let finds = self.finds.iter_mut().flatten();
+        let others = other.finds.into_iter().flatten();
+        let questions = self.questions.iter_mut().zip(other.questions);
+        for (options, others) in questions.chain(finds.zip(others)) {
+            if options.is_empty() {
+                *options = others;
+            }
+        }
+    }
+
+    /// Every statement has options, or there is no design.
+    fn complete(self, model: &Model) -> Result<Self, DesignError> {
+        let questions = model.questions.iter().map(|q| &q.name).zip(&self.questions);
+        let changes = model.changes.iter().map(|c| &c.name).zip(&self.finds);
+        let finds = changes.flat_map(|(name, finds)| finds.iter().map(move |f| (name, f)));
+        match questions.chain(finds).find(|(_, o)| o.is_empty()) {
+            None => Ok(self),
+            Some((name, _)) => Err(DesignError::Unanswerable { name: name.clone() }),
+        }
+    }
 }
 
 fn types(params: &[crate::model::Param]) -> Vec<Type> {

@@ -15,6 +15,20 @@ pub(crate) struct Shape {
     /// Its key is the anchor's own key (and functions of it), with no filter and nothing unfolded:
     /// it can be the home of the anchor's facts and is read by an instance's key.
     pub(crate) identity: bool,
+    /// Given by a person: it keeps the columns that it has and no others.
+    pub(crate) given: bool,
+}
+
+impl Shape {
+    fn has_skeleton(&self, skeleton: &Structure) -> bool {
+        let s = &self.structure;
+        s.anchor == skeleton.anchor
+            && s.over == skeleton.over
+            && s.filter == skeleton.filter
+            && s.partition == skeleton.partition
+            && s.clustering == skeleton.clustering
+            && s.kind == skeleton.kind
+    }
 }
 
 /// The table of candidates. Equal shapes are one entry.
@@ -32,28 +46,33 @@ pub(crate) struct Requirement {
 }
 
 impl Shapes {
-    /// The shape with this skeleton, if there is one.
+    /// The shape with this skeleton, if there is one; one that was given comes first.
     pub(crate) fn known(&self, skeleton: &Structure) -> Option<ShapeId> {
-        self.all.iter().position(|s| {
-            let t = &s.structure;
-            t.anchor == skeleton.anchor
-                && t.over == skeleton.over
-                && t.filter == skeleton.filter
-                && t.partition == skeleton.partition
-                && t.clustering == skeleton.clustering
-                && t.kind == skeleton.kind
-        })
+        self.all.iter().position(|s| s.has_skeleton(skeleton))
     }
 
-    /// The shape with this skeleton, new or known.
+    /// The shape with this skeleton whose columns are open, new or known.
     pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
-        if let Some(known) = self.known(&skeleton) {
+        let open = |s: &Shape| !s.given && s.has_skeleton(&skeleton);
+        if let Some(known) = self.all.iter().position(open) {
             return known;
         }
         let identity = is_identity(model, &skeleton);
         self.all.push(Shape {
             structure: skeleton,
             identity,
+            given: false,
+        });
+        self.all.len() - 1
+    }
+
+    /// A structure as it was given, with its name and columns.
+    pub(crate) fn give(&mut self, model: &Model, structure: Structure) -> ShapeId {
+        let identity = is_identity(model, &structure);
+        self.all.push(Shape {
+            structure,
+            identity,
+            given: true,
         });
         self.all.len() - 1
     }
@@ -61,7 +80,9 @@ impl Shapes {
     /// Where the shape keeps an expression: the position in key parts and columns. A column is
     /// added where there is none yet; none where the shape cannot keep it.
     pub(crate) fn column(&mut self, shape: ShapeId, expr: &Expr) -> Option<(usize, Requirement)> {
-        let structure = &mut self.all.get_mut(shape)?.structure;
+        let Shape {
+            structure, given, ..
+        } = self.all.get_mut(shape)?;
         if let Some(part) = structure.key().position(|e| e == expr) {
             return Some((
                 part,
@@ -72,6 +93,9 @@ impl Shapes {
             ));
         }
         let known = structure.columns.iter().position(|e| e == expr);
+        if known.is_none() && *given {
+            return None;
+        }
         let column = known.unwrap_or_else(|| {
             structure.columns.push(expr.clone());
             structure.columns.len() - 1

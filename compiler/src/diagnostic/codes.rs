@@ -130,6 +130,12 @@ codes! {
     EXPIRY_REFUSED "E064" "expiry would be refused"
         "An instance that expires is deleted, and nobody is there to be told that something refers to it. What refers to an expiring entity, directly or by cascades, says `on delete cascade` or `on delete clear`."
 
+    // Schemas.
+    NOT_KEPT "E070" "structure cannot keep this"
+        "A structure that lists keeps what belongs to the instance of each row, a structure that groups keeps aggregates of each group and what its key determines. Many things are kept as a shape (`comments { … }`) or as an aggregate (`count(comments)`)."
+    KEY_VALUE "E071" "no part of a key"
+        "Parts of a key are scalars that the row determines: no collection, no record, no aggregate."
+
     // Later versions.
     LATER "E090" "not yet supported"
         "The form is part of the language and understood, but this version cannot design for it yet."
@@ -142,4 +148,6 @@ codes! {
     // W003 said that the expiry of a single insert was ignored.
     SUBTYPE_COUNT "W004" "more subtypes than instances"
         "The counts of the subtypes add up to more than the count of their supertype, which includes them."
+    OVERWRITES "W010" "two facts overwrite one another"
+        "Two instances can have the same key in this structure, so that the second one written replaces the first. Querent completes the key; in a store without it, add what is missing."
 }

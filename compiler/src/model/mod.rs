@@ -63,6 +63,18 @@ pub struct Model {
     pub questions: Vec<Question>,
     /// Changes, in the order of the text.
     pub changes: Vec<Change>,
+    /// Schemas given by people, in the order of the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schemas: Vec<Schema>,
+}
+
+/// Structures given by a person instead of being designed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Schema {
+    /// Name.
+    pub name: String,
+    /// Structures, in the order of the text.
+    pub structures: Vec<crate::view::Structure>,
 }
 
 /// An enumeration; a member is stored as its position.

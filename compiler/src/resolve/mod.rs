@@ -17,6 +17,7 @@ mod params;
 mod questions;
 mod rates;
 mod renumber;
+mod schemas;
 mod scope;
 mod shapes;
 mod typing;
@@ -84,8 +85,12 @@ impl Resolver<'_> {
 
     /// Questions and changes, each in a context of its own.
     fn statements(&mut self, ast: &Ast) {
-        let (mut questions, mut changes, mut jobs) =
-            (Names::default(), Names::default(), Names::default());
+        let (mut questions, mut changes, mut jobs, mut schemas) = (
+            Names::default(),
+            Names::default(),
+            Names::default(),
+            Names::default(),
+        );
         for declaration in &ast.declarations {
             match declaration {
                 Declaration::Question(question) => {
@@ -95,6 +100,10 @@ impl Resolver<'_> {
                 Declaration::Change(change) => {
                     changes.declare(&change.name, "change", &mut self.diagnostics);
                     self.change(change);
+                }
+                Declaration::Schema(schema) => {
+                    schemas.declare(&schema.name, "schema", &mut self.diagnostics);
+                    self.schema(schema);
                 }
                 Declaration::Job(job) => {
                     jobs.declare(job, "job", &mut self.diagnostics);

@@ -35,6 +35,10 @@ pub(super) struct Params {
 }
 
 impl Params {
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
     fn index(&mut self, name: &Name) -> usize {
         if let Some(found) = self.known.iter().position(|p| p.name == name.text) {
             return found;

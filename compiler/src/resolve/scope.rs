@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::{hierarchy, typing};
+use crate::design::display::WHOLE_KEY;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{
     EntityId, EntityKind, Expr, Field, KeyLeaf, Leaf, Many, Model, NodeId, ReferenceId, Side, Type,
@@ -54,6 +55,10 @@ pub(super) enum Aggregates {
 
 /// A scope in the making.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what may be written in a scope, one by one"
+)]
 pub(super) struct Scope {
     pub(super) nodes: Vec<Node>,
     pub(super) over: Vec<Unfold>,
@@ -66,6 +71,8 @@ pub(super) struct Scope {
     pub(super) aggregates: Aggregates,
     /// An aggregate over the group was met.
     pub(super) groups: bool,
+    /// Hidden facts have names too: in schemas.
+    pub(super) hidden: bool,
 }
 
 impl Scope {
@@ -85,6 +92,7 @@ impl Scope {
             elements: false,
             aggregates,
             groups: false,
+            hidden: false,
         }
     }
 
@@ -109,6 +117,7 @@ impl Scope {
             elements,
             aggregates,
             groups: false,
+            hidden: self.hidden,
         }
     }
 
@@ -292,6 +301,22 @@ impl Context<'_> {
             });
         }
         let root = self.model.entity(entity).root;
+        if let Some(deadline) = self.model.entity(root).deadline
+            && scope.hidden
+            && self.model.attribute(deadline).name == name.text
+        {
+            let ty = self.model.attribute(deadline).ty.clone();
+            return Some(Cursor {
+                place: Place::Value(Leaf::Attribute(deadline, vec![]), ty),
+                fresh: false,
+                ..cursor
+            });
+        }
+        if scope.hidden && name.text == WHOLE_KEY {
+            cursor.fresh = false;
+            cursor.place = Place::Value(Leaf::Key, Type::Key(entity));
+            return Some(cursor);
+        }
         if name.text == "type" && !self.model.entity(root).subtypes.is_empty() {
             return Some(Cursor {
                 place: Place::Value(Leaf::Type, Type::Tag(root)),

@@ -69,7 +69,11 @@ impl Context<'_> {
         complete.then_some(selected)
     }
 
-    fn item_value(&mut self, scope: &mut Scope, expr: &ast::Expr) -> Option<(Expr, Type)> {
+    pub(super) fn item_value(
+        &mut self,
+        scope: &mut Scope,
+        expr: &ast::Expr,
+    ) -> Option<(Expr, Type)> {
         match &expr.kind {
             ExprKind::Shape(path, body) => self.shape(scope, path, body),
             _ => self.value(scope, expr, None),
@@ -77,7 +81,7 @@ impl Context<'_> {
     }
 
     /// Everything an instance, or a record, has.
-    fn star(&mut self, scope: &mut Scope, span: Span) -> Option<Vec<Selected>> {
+    pub(super) fn star(&mut self, scope: &mut Scope, span: Span) -> Option<Vec<Selected>> {
         let mut cursors: Vec<(String, Cursor)> = Vec::new();
         let mut here = scope.here.clone();
         here.fresh = false;

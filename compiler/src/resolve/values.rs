@@ -300,7 +300,7 @@ impl Context<'_> {
         Some((Expr::Call(function, vec![inner]), result))
     }
 
-    fn wrong_argument<T>(
+    pub(super) fn wrong_argument<T>(
         &mut self,
         span: Span,
         function: &str,

@@ -47,8 +47,40 @@ pub enum Declaration {
     Question(Question),
     /// `change c (rate) …`
     Change(Change),
+    /// `schema s { … }`
+    Schema(Schema),
     /// `job j …`: known, not kept.
     Job(Name),
+}
+
+/// Structures given by a person.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Name.
+    pub name: Name,
+    /// Structures.
+    pub structures: Vec<StructureDeclaration>,
+}
+
+/// `name lists Entity over … where … by … order by … keep …`
+#[derive(Clone, Debug)]
+pub struct StructureDeclaration {
+    /// Name.
+    pub name: Name,
+    /// `groups` rather than `lists`.
+    pub groups: bool,
+    /// The entity, or a relationship as `Entity.name`.
+    pub anchor: Name,
+    /// `over`
+    pub over: Vec<Path>,
+    /// `where`
+    pub filter: Option<Expr>,
+    /// `by`
+    pub partition: Vec<Expr>,
+    /// `order by`
+    pub clustering: Vec<Order>,
+    /// `keep`
+    pub keep: Vec<Item>,
 }
 
 /// An enumeration.

@@ -67,6 +67,8 @@ pub fn write(script: &Script, folder: &Path) -> Result<(), String> {
         partition_rows,
         mix,
         nodes,
+        schema,
+        cost_model,
     } = &script.choice;
     let choice = json!({
         "sample": sample,
@@ -74,6 +76,8 @@ pub fn write(script: &Script, folder: &Path) -> Result<(), String> {
         "partition_rows": partition_rows,
         "mix": mix,
         "nodes": nodes,
+        "schema": schema,
+        "cost_model": cost_model,
     });
     std::fs::write(folder.join(CHOICE), format!("{choice}\n")).map_err(failed)?;
     let (model, _) = querent::compiler::parse(MODEL, &script.model);
@@ -108,6 +112,8 @@ fn read_choice(folder: &Path) -> Result<Choice, String> {
         partition_rows: number("partition_rows"),
         mix: word("mix"),
         nodes: number("nodes"),
+        schema: word("schema"),
+        cost_model: word("cost_model"),
     })
 }
 

@@ -34,6 +34,10 @@ pub struct Choice {
     pub mix: Option<String>,
     /// Branches of the solver, where not as many as usual.
     pub nodes: Option<u64>,
+    /// The schema of the model that is used instead of a design.
+    pub schema: Option<String>,
+    /// The prices, where not the target's own.
+    pub cost_model: Option<String>,
 }
 
 /// A model, facts and steps. Everything is named, so that a step or a declaration can be left out.
@@ -92,7 +96,13 @@ impl Script {
     pub fn ready(&self) -> Result<Ready, String> {
         let (model, diagnostics) = querent::compiler::parse("model.querent", &self.model);
         let model = model.ok_or_else(|| format!("the model does not resolve: {diagnostics:?}"))?;
-        let design = querent::compiler::design::design(&model, &self.options()?)
+        let mut options = self.options()?;
+        if let Some(name) = &self.choice.schema {
+            let schema = model.schemas.iter().find(|s| s.name == *name);
+            let schema = schema.ok_or_else(|| format!("there is no schema {name}"))?;
+            options.given = Some(schema.structures.clone());
+        }
+        let design = querent::compiler::design::design(&model, &options)
             .map_err(|e| format!("there is no design: {e}"))?;
         let mut facts = Facts::default();
         for (name, row) in &self.facts {
@@ -120,6 +130,10 @@ impl Script {
             if let Some(rows) = self.choice.partition_rows {
                 options.target.limits.partition_rows = Some(rows as f64);
             }
+        }
+        if let Some(name) = &self.choice.cost_model {
+            let priced = target::cost_model(name).ok_or_else(|| format!("no cost model {name}"))?;
+            options.target.cost = priced.cost;
         }
         Ok(options)
     }

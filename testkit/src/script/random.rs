@@ -1,12 +1,14 @@
 //! Scripts made of random numbers.
 
-use super::{Choice, START, Script, Step};
+use super::{Choice, Ready, START, Script, Step};
 use crate::differential::Effort;
 use crate::eval::Eval;
 use crate::facts::Facts;
 use crate::generate::{self, Rng};
 use crate::{apply, expire, script, stamp};
+use querent::compiler::design::source;
 use querent::compiler::model::Model;
+use querent::compiler::view::Structure;
 use querent::compiler::view::key_size;
 use querent::schema::Schema;
 
@@ -34,10 +36,15 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             partition_rows: seed.is_multiple_of(6).then(|| 2 + seed % 31),
             mix: (model.mixes.len() > 1).then(|| model.mixes[seed as usize % 2].clone()),
             nodes: Some(20),
+            schema: None,
+            cost_model: None,
         },
         facts: vec![],
         steps: vec![],
     };
+    if seed % 4 == 1 {
+        give_schema(&mut script, &mut rng, &model)?;
+    }
     if effort.long {
         rng.lengthen_by(longest(&script.ready()?.schema));
     }
@@ -75,6 +82,34 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
         questions(&mut script, &mut rng, &model, &facts, effort.asks);
     }
     Ok(script)
+}
+
+/// Takes some structures of the design, with some of their columns, as a person's schema: the rest
+/// has to be made up for. What is written is read again as it was.
+fn give_schema(script: &mut Script, rng: &mut Rng, model: &Model) -> Result<(), String> {
+    let Ready { schema, .. } = script.ready()?;
+    let mut given: Vec<Structure> = Vec::new();
+    for s in &schema.design.structures {
+        if rng.percent(60) {
+            let mut s = s.clone();
+            s.hashed.clear();
+            if rng.percent(50) {
+                s.columns.retain(|_| rng.percent(70));
+            }
+            given.push(s);
+        }
+    }
+    let block = source::schema(model, "given", &given);
+    let text = format!("{}\n{block}", script.model);
+    let (read, diagnostics) = querent::compiler::parse("random.querent", &text);
+    let read = read.ok_or_else(|| format!("{text}\ndoes not resolve: {diagnostics:?}"))?;
+    if read.schemas.last().map(|s| &s.structures) != Some(&given) {
+        return Err(format!("{text}\nis read as {:#?}", read.schemas));
+    }
+    script.model = text;
+    script.choice.schema = Some("given".into());
+    script.choice.sample = None;
+    Ok(())
 }
 
 /// How long texts may be so that every key is accepted: several KB where nothing keeps them in

@@ -7,7 +7,7 @@ use crate::designing::Designed;
 use crate::output::{Column, print_first};
 use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
-use crate::words::number::{self, Unit};
+use crate::words::number;
 use crate::words::plan::{Teller, print_profile};
 use crate::words::{self, change, counted, structure};
 use anyhow::{Context, Result, bail};
@@ -15,7 +15,7 @@ use clap::Args;
 use facts::Facts;
 use querent::{Answered, Database, Receipt};
 use querent_compiler::codec::entity_row_from_json;
-use querent_compiler::design::{Options, design};
+use querent_compiler::design::Options;
 use querent_compiler::model::{Field, Model};
 use querent_compiler::value::Value;
 use serde_json::json;
@@ -64,15 +64,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
 
     tour.heading("The design: the structures that answer this with the least work")?;
     tour.command("design reddit.querent")?;
-    let start = Instant::now();
-    let options = Options::embedded();
-    let design = design(&model, &options)?;
-    let designed = Designed {
-        unit: Unit::of(&options.target),
-        seconds: start.elapsed().as_secs_f64(),
-        model,
-        design,
-    };
+    let designed = Designed::new(model, Options::embedded())?;
     tour.design(&designed)?;
 
     tour.heading("A database of that design, with some facts")?;

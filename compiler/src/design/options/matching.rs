@@ -376,7 +376,7 @@ impl Match {
 
 /// Whether the key of a list determines every unfolded node: what of a node's key does not follow
 /// from its parent stands in the structure's key.
-fn determines(model: &Model, s: &Structure) -> bool {
+pub(crate) fn determines(model: &Model, s: &Structure) -> bool {
     s.over.iter().enumerate().all(|(i, unfold)| {
         let Many::Back(reference) = unfold.many else {
             return false;

@@ -9,6 +9,7 @@ mod matching;
 mod query;
 mod supply;
 
+pub(crate) use matching::determines;
 pub use query::free_order;
 
 use super::plan::{Op, Plan, Term};

@@ -30,6 +30,8 @@ struct Marks {
     declarations: BTreeSet<usize>,
     /// Where names of fields of entities start.
     fields: BTreeSet<usize>,
+    /// Where names of structures of schemas start.
+    structures: BTreeSet<usize>,
 }
 
 impl Marks {
@@ -37,6 +39,7 @@ impl Marks {
         let mut marks = Marks {
             declarations: BTreeSet::new(),
             fields: BTreeSet::new(),
+            structures: BTreeSet::new(),
         };
         marks
             .declarations
@@ -50,6 +53,11 @@ impl Marks {
                 }
                 Declaration::Question(q) => &q.name,
                 Declaration::Change(c) => &c.name,
+                Declaration::Schema(s) => {
+                    let names = s.structures.iter().map(|s| s.name.span.start);
+                    marks.structures.extend(names);
+                    &s.name
+                }
                 Declaration::Job(name) => name,
             };
             marks.declarations.insert(name.span.start);
@@ -96,6 +104,7 @@ enum Within {
     Nothing,
     Entity,
     Question,
+    Schema,
     /// A change before and after its brace.
     Change {
         braced: bool,
@@ -120,6 +129,7 @@ fn lay_out(text: &str, tokens: &[Token], marks: &Marks) -> Vec<Line> {
             within = match word {
                 "entity" | "enum" => Within::Entity,
                 "change" => Within::Change { braced: false },
+                "schema" => Within::Schema,
                 "question" | "job" => Within::Question,
                 _ => Within::Nothing,
             };
@@ -128,6 +138,10 @@ fn lay_out(text: &str, tokens: &[Token], marks: &Marks) -> Vec<Line> {
         let continued = match within {
             Within::Question | Within::Change { braced: false } => {
                 starts.is_none() && !code.is_empty()
+            }
+            Within::Schema => {
+                let named = |t: &Token| marks.structures.contains(&t.span.start);
+                depth > 0 && !code.is_empty() && closers == 0 && !code.first().is_some_and(named)
             }
             Within::Change { braced: true } => {
                 depth > 0

@@ -1,4 +1,4 @@
-//! `model`, `enum`, `entity`, `question`, `change`, `job`.
+//! `model`, `enum`, `entity`, `question`, `change`, `schema`, `job`.
 
 use super::Parser;
 use crate::diagnostic::nearest;
@@ -6,7 +6,9 @@ use crate::syntax::Kind;
 use crate::syntax::ast::{Ast, Change, Declaration, Entity, Enum, Name, Options, Rate};
 
 /// The words that begin a declaration.
-pub(super) const WORDS: [&str; 6] = ["model", "enum", "entity", "question", "change", "job"];
+pub(super) const WORDS: [&str; 7] = [
+    "model", "enum", "entity", "question", "change", "schema", "job",
+];
 
 /// The words that begin a clause of a question.
 const CLAUSES: [&str; 6] = ["where", "group", "order", "limit", "page", "from"];
@@ -39,9 +41,10 @@ impl Parser<'_> {
             "entity" => self.entity().map(Declaration::Entity),
             "question" => self.question().map(Declaration::Question),
             "change" => self.change().map(Declaration::Change),
+            "schema" => self.schema().map(Declaration::Schema),
             "job" => self.job().map(Declaration::Job),
             found => {
-                self.fail::<()>("`entity`, `enum`, `question` or `change`");
+                self.fail::<()>("`entity`, `enum`, `question`, `change` or `schema`");
                 // A question has no end of its own: what follows may be a clause of it.
                 if nearest(found, WORDS).is_none()
                     && let Some(clause) = nearest(found, CLAUSES)

@@ -5,6 +5,7 @@ mod declarations;
 mod expressions;
 mod fields;
 mod questions;
+mod schemas;
 mod statements;
 
 pub(super) use expressions::FOLLOWING;

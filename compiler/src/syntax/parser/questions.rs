@@ -32,7 +32,7 @@ impl Parser<'_> {
         Some(body)
     }
 
-    fn items(&mut self, close: u8) -> Option<Vec<Item>> {
+    pub(super) fn items(&mut self, close: u8) -> Option<Vec<Item>> {
         let mut items = Vec::new();
         loop {
             items.push(self.item()?);
@@ -128,7 +128,7 @@ impl Parser<'_> {
         }
     }
 
-    fn values(&mut self) -> Option<Vec<Expr>> {
+    pub(super) fn values(&mut self) -> Option<Vec<Expr>> {
         let mut values = vec![self.value()?];
         while self.eat(b',') {
             values.push(self.value()?);
@@ -136,7 +136,7 @@ impl Parser<'_> {
         Some(values)
     }
 
-    fn order(&mut self) -> Option<Vec<Order>> {
+    pub(super) fn order(&mut self) -> Option<Vec<Order>> {
         let mut terms = Vec::new();
         loop {
             let expr = self.value()?;

@@ -1,0 +1,190 @@
+//! `querent explain --vs`: two schemas of one model under the same questions and changes.
+
+use super::design::{rate, rate_title, total};
+use crate::designing::{Designed, given, model_of};
+use crate::model_files::ModelFiles;
+use crate::terminal::{Terminal, paint};
+use crate::words::grid::{Grid, faint, name, plain};
+use crate::words::{self, number, structure};
+use anyhow::{Context, Result, anyhow};
+use querent_compiler::design::{Design, Options, source};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The name of a schema that was read from a design.
+const READ: &str = "other";
+
+/// The other schema, priced as the first design was. None where it has errors, which are printed.
+pub(crate) fn other(
+    model: &Path,
+    other: &str,
+    designed: &Designed,
+    terminal: &mut Terminal,
+) -> Result<Option<Designed>> {
+    let mut files = ModelFiles::read(model)?;
+    let named = designed.model.schemas.iter().any(|s| s.name == other);
+    let path = Path::new(other);
+    let mut schema = other.to_owned();
+    if !named && path.is_file() {
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {other}"))?;
+        let is_json = path.extension().is_some_and(|e| e == "json");
+        let text = if is_json {
+            let json = serde_json::from_str(&text).with_context(|| format!("reading {other}"))?;
+            source::schema_of_json(READ, &json).map_err(|why| anyhow!("{other}: {why}"))?
+        } else {
+            text
+        };
+        files = files.and(path.to_owned(), text);
+        schema.clear();
+    }
+    let Some((model, _)) = model_of(model, &files, terminal)? else {
+        return Ok(None);
+    };
+    if schema.is_empty() {
+        let added = model.schemas.get(designed.model.schemas.len());
+        let added = added.ok_or_else(|| {
+            anyhow!(
+                "{other}: found no `schema` block, expected one such as `schema by_hand {{ … }}`"
+            )
+        })?;
+        schema.clone_from(&added.name);
+    }
+    let options = Options {
+        given: Some(given(&model, &schema)?),
+        ..designed.options.clone()
+    };
+    Designed::new(model, options).map(Some)
+}
+
+/// Prints both prices of each statement, the largest loss of the other schema first.
+pub(crate) fn print(
+    ours: &Designed,
+    other: &Designed,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let unit = ours.unit;
+    writeln!(out, "Cost of {}", total(ours))?;
+    let times = other.design.total / ours.design.total;
+    let verdict = if times >= 1.0 {
+        format!("{} times as much", number::count(times))
+    } else {
+        format!("{:.1} % of it", times * 100.0)
+    };
+    writeln!(
+        out,
+        "of the other schema: {}, {verdict}",
+        unit.show(other.design.total)
+    )?;
+    writeln!(out, "\n{}", words::heading(colour, "Questions and changes"))?;
+    let theirs: BTreeMap<&str, f64> = statements(&other.design)
+        .map(|(name, _, cost)| (name, cost))
+        .collect();
+    let mut lines: Vec<(&str, f64, f64, f64)> = statements(&ours.design)
+        .filter_map(|(name, weight, cost)| Some((name, weight, cost, *theirs.get(name)?)))
+        .collect();
+    lines.sort_by(|a, b| (b.1 * (b.3 - b.2)).total_cmp(&(a.1 * (a.3 - a.2))));
+    let mut grid = Grid::new(2, &[1, 2, 3, 4]);
+    grid.head(&[
+        "",
+        rate_title(ours),
+        "designed",
+        "other",
+        "difference",
+        "at its rate",
+    ]);
+    for (statement, weight, cost, theirs) in lines {
+        let difference = theirs - cost;
+        let sign = if difference < 0.0 { "−" } else { "+" };
+        let same = difference.abs() <= 1e-9 * cost.max(theirs);
+        let shown = |amount: f64| {
+            if same {
+                String::from("–")
+            } else {
+                format!("{sign}{}", unit.show(amount.abs()))
+            }
+        };
+        grid.line([
+            name(statement),
+            plain(rate(ours, weight)),
+            plain(unit.show(cost)),
+            plain(unit.show(theirs)),
+            plain(shown(difference)),
+            faint(shown(weight * difference)),
+        ]);
+    }
+    grid.print(colour, out)?;
+    let only = |of: &Design, without: &Design| -> Vec<String> {
+        let same = |s: &querent_compiler::view::Structure| {
+            without.structures.iter().any(|t| {
+                (
+                    t.anchor,
+                    &t.over,
+                    &t.filter,
+                    &t.partition,
+                    &t.clustering,
+                    t.kind,
+                ) == (
+                    s.anchor,
+                    &s.over,
+                    &s.filter,
+                    &s.partition,
+                    &s.clustering,
+                    s.kind,
+                )
+            })
+        };
+        let own = of.structures.iter().filter(|s| !same(s));
+        own.map(|s| s.name.clone()).collect()
+    };
+    for (title, of, without) in [
+        ("Only in the design", ours, other),
+        ("Only in the other", other, ours),
+    ] {
+        let names = only(&of.design, &without.design);
+        if names.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{}", words::heading(colour, title))?;
+        let mut grid = Grid::new(2, &[]);
+        for s in of
+            .design
+            .structures
+            .iter()
+            .filter(|s| names.contains(&s.name))
+        {
+            grid.line([name(s.name.clone()), plain(structure::key(&of.model, s))]);
+        }
+        grid.print(colour, out)?;
+    }
+    let given = other.options.given.as_ref().map_or(0, Vec::len);
+    let added: Vec<&str> = other
+        .design
+        .structures
+        .iter()
+        .skip(given)
+        .map(|s| s.name.as_str())
+        .collect();
+    if !added.is_empty() {
+        writeln!(
+            out,
+            "\n{} to the other schema, so that no fact is lost and every change can be checked: {}",
+            paint(colour, words::WARNING, "Added"),
+            added.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+fn statements(design: &Design) -> impl Iterator<Item = (&str, f64, f64)> {
+    let questions = design
+        .plans
+        .iter()
+        .map(|p| (p.name.as_str(), p.weight, p.cost));
+    let changes = design
+        .writes
+        .iter()
+        .map(|w| (w.name.as_str(), w.weight, w.cost));
+    questions.chain(changes)
+}

@@ -1,0 +1,318 @@
+//! Schemas: structures given by a person, as the same values that the designer makes.
+
+use super::context::Context;
+use super::scope::{Aggregates, Scope};
+use super::{Names, Resolver};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::model::{Direction, EntityId, Expr, Function, Leaf, Pred, Schema, Type};
+use crate::syntax::Span;
+use crate::syntax::ast::{self, ExprKind, StructureDeclaration};
+use crate::value::Value;
+use crate::view::{Kind, Structure};
+
+impl Resolver<'_> {
+    pub(super) fn schema(&mut self, schema: &ast::Schema) {
+        let mut names = Names::default();
+        let mut structures = Vec::new();
+        for declared in &schema.structures {
+            names.declare(&declared.name, "structure", &mut self.diagnostics);
+            let Some(anchor) = self.anchor(&declared.anchor) else {
+                continue;
+            };
+            let resolved = self.twice(|context| {
+                let structure = context.structure(anchor, declared)?;
+                context.without_parameters(declared.name.span)?;
+                Some(structure)
+            });
+            structures.extend(resolved.map(|(s, _)| s));
+        }
+        let name = schema.name.text.clone();
+        self.model.schemas.push(Schema { name, structures });
+    }
+
+    /// An entity, or the entity of a relationship's links.
+    fn anchor(&mut self, name: &ast::Name) -> Option<EntityId> {
+        match self.model.entity_named(&name.text) {
+            Some(entity) => Some(entity),
+            None => self.entity_by_name(name),
+        }
+    }
+}
+
+impl Context<'_> {
+    fn structure(
+        &mut self,
+        anchor: EntityId,
+        declared: &StructureDeclaration,
+    ) -> Option<Structure> {
+        let aggregates = if declared.groups {
+            Aggregates::All
+        } else {
+            Aggregates::Subqueries
+        };
+        let mut scope = Scope::of(anchor, aggregates);
+        scope.hidden = true;
+        // A collection in a key means its elements.
+        scope.elements = true;
+        for path in &declared.over {
+            self.unfold_over(&mut scope, path)?;
+        }
+        let mut partition = Vec::new();
+        for part in &declared.partition {
+            self.key_part(&mut scope, part, &mut partition)?;
+        }
+        let mut clustering: Vec<(Expr, Direction)> = Vec::new();
+        for term in &declared.clustering {
+            let mut parts = Vec::new();
+            self.key_part(&mut scope, &term.expr, &mut parts)?;
+            let direction = if term.descending {
+                Direction::Desc
+            } else {
+                Direction::Asc
+            };
+            clustering.extend(parts.into_iter().map(|part| (part, direction)));
+        }
+        scope.elements = false;
+        let mut filter: Vec<Pred> = self.type_filter(anchor).into_iter().collect();
+        filter.extend(self.conjunction(&scope, declared.filter.as_ref())?);
+        let mut s = Structure {
+            name: declared.name.text.clone(),
+            anchor: self.model.entity(anchor).root,
+            over: scope.over.clone(),
+            filter,
+            partition: unique(partition),
+            clustering: vec![],
+            kind: Kind::Groups,
+            columns: vec![],
+            hashed: vec![],
+        };
+        for (part, direction) in clustering {
+            if !s.key().any(|e| *e == part) {
+                s.clustering.push((part, direction));
+            }
+        }
+        if !declared.groups {
+            self.complete_key(anchor, declared, &mut s);
+            // Where what was walked to may give one key twice, its rows are groups.
+            if crate::design::determines(self.model, &s) {
+                s.kind = Kind::Lists;
+            }
+        }
+        for item in &declared.keep {
+            self.keep(&mut scope, item, &mut s)?;
+        }
+        Some(s)
+    }
+
+    /// Walks to many things, each of which is a row of its own.
+    fn unfold_over(&mut self, scope: &mut Scope, path: &ast::Path) -> Option<()> {
+        let before = scope.over.len();
+        self.walk(scope, path)?;
+        if scope.over.len() > before {
+            return Some(());
+        }
+        let found = Diagnostic::new(codes::TO_MANY, path.span, "this leads to one, or was named");
+        self.fail(found.help("`over` names paths that lead to many, each once"))
+    }
+
+    /// The instance's own key, behind what was written: without it, two could have the same key.
+    fn complete_key(
+        &mut self,
+        anchor: EntityId,
+        declared: &StructureDeclaration,
+        s: &mut Structure,
+    ) {
+        let leaves = crate::design::key_paths(self.model, anchor);
+        let missing: Vec<Expr> = leaves
+            .into_iter()
+            .filter(|leaf| !s.key().any(|e| e == leaf))
+            .collect();
+        let determines = |e: &Expr| {
+            matches!(e, Expr::Path { node: 0, steps, leaf: Leaf::Attribute(a, path), .. }
+                if steps.is_empty() && path.is_empty() && self.model.attribute(*a).unique)
+        };
+        if !missing.is_empty() && !s.key().any(determines) {
+            let entity = &self.model.entity(anchor).name;
+            let message = format!(
+                "two instances of `{entity}` can have the same key in `{}`",
+                declared.name.text
+            );
+            let printer = crate::design::display::Printer::of_structure(self.model, s);
+            let added: Vec<String> = missing.iter().map(|e| printer.expr(e)).collect();
+            let found = Diagnostic::new(codes::OVERWRITES, declared.name.span, message);
+            self.diagnostics
+                .push(found.help(format!("add `{}` to `order by`", added.join(", "))));
+        }
+        // As the ties of a question's order are told apart.
+        let direction = s.clustering.last().map_or(Direction::Asc, |&(_, d)| d);
+        s.clustering
+            .extend(missing.into_iter().map(|leaf| (leaf, direction)));
+    }
+
+    /// One written part of a key: a scalar, or all scalars of a reference.
+    fn key_part(&mut self, scope: &mut Scope, part: &ast::Expr, out: &mut Vec<Expr>) -> Option<()> {
+        let (expr, ty) = match self.spreading(scope, part) {
+            Some(result) => result?,
+            None => self.value(scope, part, None)?,
+        };
+        if !ty.is_scalar() || contains_subquery(&expr) {
+            let found = Diagnostic::new(codes::KEY_VALUE, part.span, "this is no part of a key");
+            return self.fail(found.help("use a scalar of the row, or of what it refers to"));
+        }
+        out.extend(self.scalars(expr, &ty));
+        Some(())
+    }
+
+    /// `bucket(at, day)` and `hash(id, 16)`, which stand in keys only.
+    #[expect(
+        clippy::option_option,
+        reason = "none: it is another form; some none: it was reported"
+    )]
+    fn spreading(&mut self, scope: &mut Scope, part: &ast::Expr) -> Option<Option<(Expr, Type)>> {
+        let ExprKind::Call(call) = &part.kind else {
+            return None;
+        };
+        let [of, second] = call.arguments.as_slice() else {
+            return None;
+        };
+        match (call.name.text.as_str(), &second.kind) {
+            ("bucket", ExprKind::Path(width)) => Some(self.bucket(scope, of, width)),
+            ("hash", ExprKind::Number(..)) => Some(self.salt(scope, of, second)),
+            _ => None,
+        }
+    }
+
+    fn bucket(
+        &mut self,
+        scope: &mut Scope,
+        of: &ast::Expr,
+        width: &ast::Path,
+    ) -> Option<(Expr, Type)> {
+        let written = width.segments.first().map(|s| s.name.text.as_str());
+        let named = |f: &Function| f.rounds_time() && Some(f.name()) == written;
+        let Some(function) = Function::WRITTEN.into_iter().find(named) else {
+            let message = "a bucket is as wide as a minute, hour, day, month or year";
+            let found = Diagnostic::new(codes::UNKNOWN_FUNCTION, width.span, message);
+            return self.fail(found.help("write `bucket(at, day)`"));
+        };
+        let (arg, ty) = self.value(scope, of, None)?;
+        let (arg, rounded) = match ty {
+            Type::TimeUuid => (Expr::Call(Function::Time, vec![arg]), Type::Timestamp),
+            Type::Timestamp | Type::Date => (arg, ty),
+            _ => return self.wrong_argument(of.span, "bucket", "timestamp", &ty),
+        };
+        Some((Expr::Call(function, vec![arg]), rounded))
+    }
+
+    fn salt(
+        &mut self,
+        scope: &mut Scope,
+        of: &ast::Expr,
+        salts: &ast::Expr,
+    ) -> Option<(Expr, Type)> {
+        let (arg, _) = self.value(scope, of, None)?;
+        let (salts, _) = self.constant(salts, Some(&Type::BigInt))?;
+        let args = vec![arg, Expr::Const(salts)];
+        Some((Expr::Call(Function::Hash, args), Type::BigInt))
+    }
+
+    /// What is kept of one item.
+    fn keep(&mut self, scope: &mut Scope, item: &ast::Item, s: &mut Structure) -> Option<()> {
+        let unfolded = scope.over.len();
+        let (kept, span) = match item {
+            ast::Item::All(span) => {
+                let all = self.star(scope, *span)?;
+                (
+                    all.into_iter().map(|s| (s.item.expr, s.ty)).collect(),
+                    *span,
+                )
+            }
+            ast::Item::Value { expr, .. } => (vec![self.item_value(scope, expr)?], expr.span),
+        };
+        for (expr, ty) in kept {
+            for column in self.scalars(expr, &ty) {
+                if scope.over.len() > unfolded || !self.keeps(s, &column) {
+                    let message = format!("`{}` cannot keep this", s.name);
+                    let help =
+                        "keep a value of the instance, a shape (`path { … }`) or an aggregate";
+                    let found = Diagnostic::new(codes::NOT_KEPT, span, message);
+                    return self.fail(found.help(help));
+                }
+                if !s.values().any(|e| *e == column) {
+                    s.columns.push(column);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Whether the key of a structure determines a value, or it is an aggregate of a group.
+    fn keeps(&self, s: &Structure, column: &Expr) -> bool {
+        let instance = crate::design::key_paths(self.model, s.anchor)
+            .iter()
+            .all(|leaf| s.key().any(|e| e == leaf));
+        match column {
+            _ if s.kind == Kind::Lists => true,
+            Expr::Aggregate(a) if a.over.is_empty() => true,
+            Expr::Path { node: 0, .. } => instance,
+            Expr::Aggregate(a) => instance && a.from == 0,
+            Expr::Nested(from, _) => instance && *from == 0,
+            other => s.key().any(|e| e == other),
+        }
+    }
+
+    /// A value as it is stored: a composite key is all its scalars.
+    fn scalars(&self, expr: Expr, ty: &Type) -> Vec<Expr> {
+        match (expr, ty) {
+            (
+                Expr::Path {
+                    node,
+                    element,
+                    steps,
+                    leaf: Leaf::Key,
+                },
+                Type::Key(entity),
+            ) if !steps.is_empty() => {
+                let leaves = self.model.key_leaves(*entity).into_iter();
+                leaves
+                    .map(|leaf| Expr::Path {
+                        node,
+                        element: element.clone(),
+                        steps: steps.iter().copied().chain(leaf.steps).collect(),
+                        leaf: Leaf::Attribute(leaf.attribute, vec![]),
+                    })
+                    .collect()
+            }
+            (expr, _) => vec![expr],
+        }
+    }
+
+    fn without_parameters(&mut self, span: Span) -> Option<()> {
+        if self.params.is_empty() {
+            return Some(());
+        }
+        let message = "a structure is kept for all parameters: it has none of its own";
+        let found = Diagnostic::new(codes::NOT_KEPT, span, message);
+        self.fail(found.help("put what a question compares with a parameter into the key"))
+    }
+}
+
+fn contains_subquery(expr: &Expr) -> bool {
+    match expr {
+        Expr::Aggregate(_) | Expr::Nested(..) | Expr::Shape { .. } | Expr::Param(..) => true,
+        Expr::Binary(_, a, b) | Expr::At(a, b) => contains_subquery(a) || contains_subquery(b),
+        Expr::Call(_, args) => args.iter().any(contains_subquery),
+        Expr::Const(value) => matches!(value, Value::Null),
+        Expr::Path { .. } => false,
+    }
+}
+
+fn unique(parts: Vec<Expr>) -> Vec<Expr> {
+    let mut out: Vec<Expr> = Vec::new();
+    for part in parts {
+        if !out.contains(&part) {
+            out.push(part);
+        }
+    }
+    out
+}

@@ -1,0 +1,89 @@
+//! A design printed as a `schema` block is read again as the same structures, at the same price.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use querent_compiler::design::{Design, Options, design, source, target};
+use querent_compiler::model::Model;
+use querent_compiler::view::Structure;
+
+fn read(name: &str, text: &str) -> Model {
+    let (model, found) = querent_compiler::parse(name, text);
+    model.unwrap_or_else(|| panic!("{name}: {found:#?}\n{text}"))
+}
+
+/// Which long parts are hashed is for the design to say.
+fn plain(structures: &[Structure]) -> Vec<Structure> {
+    let open = |s: &Structure| Structure {
+        hashed: vec![],
+        ..s.clone()
+    };
+    structures.iter().map(open).collect()
+}
+
+fn options(name: &str) -> Options {
+    Options {
+        target: target::named(name).unwrap(),
+        ..Options::embedded()
+    }
+}
+
+/// The model with one more schema, and the design of that schema.
+fn given(name: &str, text: &str, block: &str, options: &Options) -> (Model, Design) {
+    let text = format!("{text}\n{block}");
+    let formatted = querent_compiler::format(&text).unwrap();
+    let model = read(name, &formatted);
+    let schema = model.schemas.last().unwrap();
+    let options = Options {
+        given: Some(schema.structures.clone()),
+        ..options.clone()
+    };
+    let made = design(&model, &options).unwrap();
+    (model, made)
+}
+
+fn examples() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|f| f.extension().is_some_and(|e| e == "querent"))
+        .collect();
+    files.sort();
+    let read = |f: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&f).unwrap();
+        (f.display().to_string(), text)
+    };
+    files.into_iter().map(read).collect()
+}
+
+#[test]
+fn a_design_given_as_a_schema_is_the_same_design() {
+    for (name, text) in examples() {
+        for target in target::NAMES {
+            let model = read(&name, &text);
+            let options = options(target);
+            let made = design(&model, &options).unwrap();
+            let block = source::schema(&model, "printed", &made.structures);
+            let (again, priced) = given(&name, &text, &block, &options);
+            let schema = again.schemas.last().unwrap();
+            assert_eq!(
+                plain(&made.structures),
+                schema.structures,
+                "{name} on {target}\n{block}"
+            );
+            let close = (priced.total - made.total).abs() <= 1e-9 * made.total;
+            assert!(
+                close,
+                "{name} on {target}: {} designed, {} given\n{block}",
+                made.total, priced.total
+            );
+            let json = made.to_json(&model, 0.0);
+            assert_eq!(
+                source::schema_of_json("printed", &json).unwrap(),
+                block,
+                "{name} on {target}"
+            );
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Whatever the designer makes can be written as a `schema` block and is read again as it was.
+
+#![allow(clippy::unwrap_used)]
+
+use querent::compiler::design::{Options, design, source, target};
+use querent::compiler::diagnostic::Diagnostic;
+use querent::compiler::view::Structure;
+use querent_testkit::generate::{self, Rng, Size};
+
+const SIZE: Size = Size {
+    entities: 5,
+    questions: 6,
+    changes: 3,
+    wide: true,
+};
+
+fn written_and_read(seed: u64) -> Result<(), String> {
+    let mut rng = Rng::new(seed);
+    let text = if seed.is_multiple_of(2) {
+        generate::model(&mut rng, SIZE)
+    } else {
+        generate::timed_model(&mut rng, SIZE)
+    };
+    let model = querent::compiler::parse("random.querent", &text).0.unwrap();
+    let name = if seed.is_multiple_of(3) {
+        "cassandra"
+    } else {
+        "embedded"
+    };
+    let mut options = Options {
+        target: target::named(name).unwrap(),
+        sample: Some(seed),
+        nodes: 5,
+        ..Options::embedded()
+    };
+    if seed.is_multiple_of(6) {
+        options.target.limits.partition_rows = Some(2.0 + (seed % 31) as f64);
+    }
+    let made = design(&model, &options).map_err(|e| e.to_string())?;
+    let plain = |s: &Structure| Structure {
+        hashed: vec![],
+        ..s.clone()
+    };
+    let written: Vec<Structure> = made.structures.iter().map(plain).collect();
+    let block = source::schema(&model, "printed", &written);
+    let (again, found) = querent::compiler::parse("random.querent", &format!("{text}\n{block}"));
+    let Some(again) = again else {
+        let errors = found.iter().filter(|d| d.is_error());
+        let told: Vec<&str> = errors.map(|d: &Diagnostic| d.message.as_str()).collect();
+        return Err(format!("{text}\n{block}\n{}", told.join("\n")));
+    };
+    let read = &again.schemas.last().unwrap().structures;
+    match written.iter().zip(read).find(|(w, r)| w != r) {
+        None => Ok(()),
+        Some((w, r)) => Err(format!("{text}\n{block}\n{w:?}\nis read as\n{r:?}")),
+    }
+}
+
+#[test]
+fn every_structure_is_read_as_it_was_written() {
+    let mut failed = Vec::new();
+    for seed in 0..100 {
+        if let Err(why) = written_and_read(seed) {
+            failed.push(format!("seed {seed}: {why}"));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} fail; the first:\n{}",
+        failed.len(),
+        failed.first().unwrap()
+    );
+}
