@@ -153,7 +153,7 @@ pub(super) fn assemble(
             candidates: planner.shapes.all.len(),
             variables: selection.variables,
             optimal: selection.optimal,
-            gap: selection.gap,
+            gap: selection.gap(),
         },
     })
 }

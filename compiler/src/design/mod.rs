@@ -11,9 +11,11 @@ mod json;
 mod options;
 mod plan;
 mod prepare;
+mod price;
 mod select;
 mod shape;
 mod sizes;
+mod solve;
 pub mod source;
 pub mod spread;
 mod stats;
@@ -21,6 +23,7 @@ mod support;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod weigh;
 mod writes;
 
 pub use change::type_filter;
@@ -35,6 +38,7 @@ use crate::model::Model;
 use crate::view::Structure;
 use prepare::Prepared;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use target::Target;
 
 /// How a design is made.
@@ -181,7 +185,9 @@ pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
     let (mix, at) = mix_of(model, options)?;
     let prepared = Prepared::new(model, options, at)?;
     let programme = prepared.programme(options);
-    let selection = programme.solve().ok_or(DesignError::Infeasible)?;
+    let selection = programme
+        .solve(&BTreeSet::new())
+        .ok_or(DesignError::Infeasible)?;
     assemble::assemble(model, options, mix, &programme, &selection)
 }
 

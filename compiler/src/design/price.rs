@@ -1,0 +1,330 @@
+//! What a selection costs, by definition. The solver's instance (`weigh.rs`) is made of the same
+//! parts, and a design reports the same prices.
+
+use super::change::{Effect, Hit, Need, Needs, finds_referrers};
+use super::options::Planner;
+use super::select::{Programme, Selection};
+use super::shape::ShapeId;
+use super::spread::{directory, spread};
+use super::support::{Branch, branches};
+use crate::model::{EntityId, ReferenceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What an effect costs: reads by need, writes by structure.
+pub(crate) struct EffectPrices {
+    pub(crate) reads: BTreeMap<Need, NeedPrice>,
+    pub(crate) writes: BTreeMap<ShapeId, Write>,
+}
+
+/// What a read of a change costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NeedPrice {
+    pub(crate) rows: f64,
+    pub(crate) cost: f64,
+}
+
+/// Rows that an effect writes to one structure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Write {
+    pub(crate) puts: f64,
+    pub(crate) deletes: f64,
+    pub(crate) rows_max: f64,
+    /// Rows read before they are written.
+    pub(crate) reads: f64,
+    pub(crate) cost: f64,
+}
+
+/// What an effect writes along one route: rows, what each column that is kept adds, and the reads
+/// of this structure alone.
+pub(super) struct Writing {
+    pub(super) hit: Hit,
+    pub(super) needs: Needs,
+    pub(super) kept: Vec<KeptColumn>,
+    pub(super) branches: Vec<(Need, Branch)>,
+}
+
+/// A column of rows that are written.
+pub(super) struct KeptColumn {
+    pub(super) column: usize,
+    pub(super) cost: f64,
+    pub(super) needs: Needs,
+}
+
+/// A way to do a read: what must be built for it, and its price by how often it is done.
+pub(super) struct Way<'a> {
+    pub(super) built: Vec<ShapeId>,
+    pub(super) price: Box<dyn Fn(f64) -> NeedPrice + 'a>,
+}
+
+/// How referrers are found: gets for one instance, and the directory that lists where.
+pub(super) struct Finder {
+    gets: f64,
+    pub(super) directory: Option<ShapeId>,
+}
+
+impl Programme<'_, '_> {
+    /// The price of a selection; infinite where a statement cannot be answered or a structure not
+    /// be maintained, however seldom that is asked for.
+    pub(crate) fn price(&self, selection: &Selection) -> f64 {
+        let mut total = 0.0;
+        for (&shape, columns) in &selection.shapes {
+            total += self.stored_cost(shape, None);
+            total += columns
+                .iter()
+                .map(|&c| self.stored_cost(shape, Some(c)))
+                .sum::<f64>();
+        }
+        for reader in self.readers {
+            let cost = reader.best(selection).map_or(f64::INFINITY, |o| o.cost);
+            total += weighted(reader.weight, cost);
+        }
+        for writer in self.writers {
+            for (effect, checks) in &writer.effects {
+                let prices = self.effect_prices(selection, effect, checks);
+                let cost = prices.reads.values().map(|r| r.cost).sum::<f64>()
+                    + prices.writes.values().map(|w| w.cost).sum::<f64>();
+                total += weighted(writer.weight, cost);
+            }
+        }
+        total
+    }
+
+    /// What one effect reads and writes under a selection.
+    pub(crate) fn effect_prices(
+        &self,
+        selection: &Selection,
+        effect: &Effect,
+        checks: &Needs,
+    ) -> EffectPrices {
+        let mut needs = checks.clone();
+        let mut need = |more: Needs| {
+            for (need, n) in more {
+                let known = needs.entry(need).or_insert(0.0);
+                *known = known.max(n);
+            }
+        };
+        let mut supports: Vec<(Need, NeedPrice)> = Vec::new();
+        let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
+        for (&shape, columns) in &selection.shapes {
+            for writing in self.writings(effect, shape, columns) {
+                let hit = &writing.hit;
+                if !hit.key && hit.columns.is_disjoint(columns) {
+                    continue;
+                }
+                let write = writes.entry(shape).or_default();
+                write.puts += hit.puts;
+                write.deletes += hit.deletes;
+                write.rows_max += hit.rows_max;
+                write.reads += hit.read_first;
+                write.cost += self.hit_cost(hit);
+                need(writing.needs);
+                for kept in writing.kept {
+                    write.cost += kept.cost;
+                    need(kept.needs);
+                }
+                for (need, branch) in writing.branches {
+                    if branch.read(columns) {
+                        let way = branch.way(columns, &|r| selection.has(r));
+                        let price = NeedPrice {
+                            rows: way.map_or(0.0, |w| w.rows),
+                            cost: way.map_or(f64::INFINITY, |w| w.cost),
+                        };
+                        supports.push((need, price));
+                    }
+                }
+            }
+        }
+        let reads = needs.into_iter().map(|(need, n)| {
+            let price = self.need_price(selection, &need, n);
+            (need, price)
+        });
+        EffectPrices {
+            reads: reads.chain(supports).collect(),
+            writes,
+        }
+    }
+
+    /// What an effect writes of a candidate that keeps at most these columns, route by route.
+    pub(super) fn writings(
+        &self,
+        effect: &Effect,
+        shape: ShapeId,
+        columns: &BTreeSet<usize>,
+    ) -> Vec<Writing> {
+        let stats = &self.planner.stats;
+        let reading = self.reading(shape);
+        let byte = self.planner.target.cost.write_byte;
+        let hits = reading.hits(stats, effect).into_iter();
+        hits.map(|(route, hit)| {
+            if self.support_each() {
+                let named = |b: Branch| (Need::Support(shape, route.clone(), b.about.clone()), b);
+                let branches = branches(self.planner, shape, effect, &route, &hit);
+                return Writing {
+                    needs: Needs::new(),
+                    kept: vec![],
+                    branches: branches.into_iter().map(named).collect(),
+                    hit,
+                };
+            }
+            // A row that is written is evaluated and written as a whole.
+            let kept = columns.iter().map(|&column| KeptColumn {
+                column,
+                cost: hit.puts * self.width(shape, column) * byte,
+                needs: reading.column_needs(stats, effect, &route, &hit, column),
+            });
+            Writing {
+                kept: kept.collect(),
+                needs: reading.key_needs(stats, effect, &route, &hit),
+                branches: vec![],
+                hit,
+            }
+        })
+        .collect()
+    }
+
+    fn need_price(&self, selection: &Selection, need: &Need, n: f64) -> NeedPrice {
+        let built = |shapes: &[ShapeId]| shapes.iter().all(|s| selection.shapes.contains_key(s));
+        let ways = self.need_ways(need, selection.shapes.keys().copied());
+        let prices = ways
+            .iter()
+            .filter(|w| built(&w.built))
+            .map(|w| (w.price)(n));
+        let cheaper = |a: NeedPrice, b: NeedPrice| if b.cost < a.cost { b } else { a };
+        prices.reduce(cheaper).unwrap_or_default()
+    }
+
+    /// The ways to do a read, over these candidates; the first one needs none of them.
+    pub(super) fn need_ways(
+        &self,
+        need: &Need,
+        candidates: impl Iterator<Item = ShapeId>,
+    ) -> Vec<Way<'_>> {
+        let planner = self.planner;
+        let plain = |price| Way {
+            built: vec![],
+            price,
+        };
+        match need {
+            Need::Values(_, entity) => {
+                let entity = *entity;
+                vec![plain(Box::new(move |n| NeedPrice {
+                    rows: n,
+                    cost: planner.values_cost(entity, n),
+                }))]
+            }
+            Need::Unique(_) => vec![plain(Box::new(move |n| NeedPrice {
+                rows: n,
+                cost: planner.read_cost(n, n, 16.0),
+            }))],
+            // Priced where its structure is at hand.
+            Need::Support(..) => vec![],
+            Need::Referrers(_, reference) => {
+                let reference = *reference;
+                let referring = planner.model.reference(reference).entity;
+                let mut ways = vec![plain(Box::new(move |n| NeedPrice {
+                    rows: n * planner.stats.count(referring),
+                    cost: planner.referrers_scan_cost(reference, n),
+                }))];
+                ways.extend(candidates.filter_map(|shape| {
+                    let finder = planner.referrer_finder(shape, reference)?;
+                    let built = [Some(shape), finder.directory].into_iter().flatten();
+                    Some(Way {
+                        built: built.collect(),
+                        price: Box::new(move |n| NeedPrice {
+                            rows: n * planner.stats.referrers(reference).avg,
+                            cost: planner.referrers_cost(reference, n, &finder),
+                        }),
+                    })
+                }));
+                ways
+            }
+        }
+    }
+
+    /// What storing a candidate costs: its key, or one of its columns.
+    pub(super) fn stored_cost(&self, shape: ShapeId, column: Option<usize>) -> f64 {
+        let s = self.planner.shapes.get(shape);
+        let stats = &self.planner.stats;
+        let scope = crate::view::typing::Scope::new(self.planner.model, s.anchor, &s.over);
+        let bytes: f64 = match column {
+            None => s.key().map(|e| stats.bytes(&scope, e).avg).sum(),
+            Some(c) => self.width(shape, c),
+        };
+        stats.rows(s) * bytes * self.planner.target.cost.stored_byte
+    }
+
+    /// Rows written along one route, columns' bytes left out.
+    pub(super) fn hit_cost(&self, hit: &Hit) -> f64 {
+        let cost = &self.planner.target.cost;
+        hit.puts * cost.insert
+            + hit.deletes * cost.delete
+            + hit.read_first * (cost.partition + cost.row)
+    }
+
+    fn width(&self, shape: ShapeId, column: usize) -> f64 {
+        let s = self.planner.shapes.get(shape);
+        let scope = crate::view::typing::Scope::new(self.planner.model, s.anchor, &s.over);
+        s.columns
+            .get(column)
+            .map_or(0.0, |e| self.planner.stats.bytes(&scope, e).avg)
+    }
+}
+
+/// A cost as often as it is paid; what cannot be done is not made possible by never being asked.
+fn weighted(weight: f64, cost: f64) -> f64 {
+    if cost.is_finite() {
+        weight * cost
+    } else {
+        cost
+    }
+}
+
+impl Planner<'_> {
+    /// Reading instances by their keys.
+    pub(crate) fn values_cost(&self, entity: EntityId, n: f64) -> f64 {
+        let c = &self.target.cost;
+        let width: f64 = {
+            let root = self.model.root(entity);
+            root.fields.len() as f64 * 8.0
+        };
+        c.index + n * (c.partition + c.row + width * c.byte)
+    }
+    /// How a candidate finds the referrers of an instance, if it does.
+    pub(super) fn referrer_finder(&self, shape: ShapeId, reference: ReferenceId) -> Option<Finder> {
+        let s = self.shapes.get(shape);
+        let ordered = self.target.capabilities.ordered_partitions;
+        if finds_referrers(self.model, s, reference, ordered) {
+            return Some(Finder {
+                gets: 1.0,
+                directory: None,
+            });
+        }
+        let spread = spread(s)?;
+        let paths = super::shape::reference_paths(self.model, reference);
+        if spread.before > paths.len() || !finds_referrers(self.model, s, reference, true) {
+            return None;
+        }
+        let mut finder = Finder {
+            gets: spread.salts.unwrap_or(1) as f64,
+            directory: None,
+        };
+        if spread.buckets.is_some() {
+            let directory = self.shapes.known(&directory(s)?)?;
+            let bound: Vec<_> = s.partition.iter().take(spread.before).collect();
+            let present = self.stats.rows_per(self.shapes.get(directory), &bound);
+            finder.gets = 1.0 + present.avg * finder.gets;
+            finder.directory = Some(directory);
+        }
+        Some(finder)
+    }
+    /// Reading referrers through a structure that starts with the reference.
+    fn referrers_cost(&self, reference: ReferenceId, n: f64, finder: &Finder) -> f64 {
+        let found = n * self.stats.referrers(reference).avg;
+        self.read_cost(n * finder.gets, found, 16.0)
+    }
+    /// Reading referrers by reading everything.
+    pub(crate) fn referrers_scan_cost(&self, reference: ReferenceId, n: f64) -> f64 {
+        let all = self.stats.count(self.model.reference(reference).entity);
+        self.read_cost(n, n * all, 16.0)
+    }
+}

@@ -1,0 +1,223 @@
+//! The incumbent: a set of items made better by dropping, by taking another choice, and by doing
+//! without a structure, for as long as that helps.
+
+use super::instance::ItemId;
+use super::state::State;
+
+/// Rounds of all moves at most: each is an improvement, so few are needed.
+const ROUNDS: usize = 12;
+
+/// How many choices beyond the one it takes are tried for a demand.
+const DEARER: usize = 4;
+
+/// How many structures are tried to make room for another one.
+const ROOM: usize = 6;
+
+/// Meets what is not met, then improves: first with the cap as a toll on each structure, then
+/// within the cap.
+pub(crate) fn improve(
+    state: &mut State,
+    locked: &dyn Fn(ItemId) -> bool,
+    thorough: bool,
+    toll: f64,
+) {
+    state.toll = toll;
+    state.capped = false;
+    repair(state);
+    drop_idle(state, locked);
+    if thorough {
+        moves(state, locked, false);
+    }
+    state.toll = 0.0;
+    state.capped = true;
+    let free = state.over() == 0 && toll <= 0.0;
+    while state.over() > 0 {
+        let Some(&(_, least)) = losses(state, locked).first() else {
+            break;
+        };
+        state.drop(least);
+        repair(state);
+        drop_idle(state, locked);
+    }
+    if thorough && !free {
+        moves(state, locked, true);
+    }
+    state.settle();
+}
+
+fn moves(state: &mut State, locked: &dyn Fn(ItemId) -> bool, swaps: bool) {
+    for _ in 0..ROUNDS {
+        let before = state.worth();
+        switch_choices(state, locked);
+        do_without(state, locked);
+        if swaps {
+            swap(state, locked);
+        }
+        drop_idle(state, locked);
+        state.settle();
+        if !state.worth().beats(before) {
+            break;
+        }
+    }
+}
+
+/// Gives every demand that is not met the choice that costs least on top of what is kept.
+fn repair(state: &mut State) {
+    let mut next = state.lacking(0);
+    while let Some(demand) = next {
+        let start = state.mark();
+        let choices = &state.instance.demands[demand].choices;
+        let mut best: Option<(usize, super::state::Worth)> = None;
+        for (c, choice) in choices.iter().enumerate() {
+            let mark = state.mark();
+            choice.requires.iter().for_each(|&i| state.add(i));
+            let worth = state.worth();
+            state.undo(mark);
+            if best.is_none_or(|(_, b)| worth.beats(b)) {
+                best = Some((c, worth));
+            }
+        }
+        if let Some((c, _)) = best {
+            choices[c].requires.iter().for_each(|&i| state.add(i));
+        }
+        // What was added may make an earlier demand stand; the loop ends, as items are only added.
+        next = if state.mark() > start {
+            state.lacking(0)
+        } else {
+            state.lacking(demand + 1)
+        };
+    }
+}
+
+/// Drops what is not worth its cost, later items first.
+fn drop_idle(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
+    for item in (0..state.kept.len()).rev() {
+        if state.kept[item] && !locked(item) {
+            drop_if_better(state, item);
+        }
+    }
+}
+
+fn drop_if_better(state: &mut State, item: ItemId) {
+    let (mark, before) = (state.mark(), state.worth());
+    state.drop(item);
+    if !state.worth().beats(before) {
+        state.undo(mark);
+    }
+}
+
+/// Takes another choice for a demand, and drops what its old one kept, where that is better.
+fn switch_choices(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
+    for demand in 0..state.instance.demands.len() {
+        let choices = &state.instance.demands[demand].choices;
+        if choices.len() < 2 {
+            continue;
+        }
+        for (c, choice) in choices.iter().enumerate() {
+            let Some(old) = state.taken(demand).filter(|&old| c <= old + DEARER) else {
+                break;
+            };
+            if c == old {
+                continue;
+            }
+            let (mark, before) = (state.mark(), state.worth());
+            choice.requires.iter().for_each(|&i| state.add(i));
+            let added = state.since(mark);
+            if c > old {
+                // Only the loss of the old choice can make up for a dearer one.
+                for &i in choices[old].requires.iter().rev() {
+                    if choice.requires.binary_search(&i).is_err() && !locked(i) {
+                        state.drop(i);
+                    }
+                }
+            }
+            repair(state);
+            for &i in choices[old].requires.iter().rev() {
+                if state.kept[i] && !locked(i) && !added.contains(&i) {
+                    drop_if_better(state, i);
+                }
+            }
+            if !state.worth().beats(before) {
+                state.undo(mark);
+            }
+        }
+    }
+}
+
+/// Drops a structure and gives the demands that it met their next best, where that is better.
+fn do_without(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
+    for item in 0..state.kept.len() {
+        if !state.kept[item] || locked(item) {
+            continue;
+        }
+        let (mark, before) = (state.mark(), state.worth());
+        state.drop(item);
+        repair(state);
+        let added = state.since(mark);
+        for &i in added.iter().rev() {
+            if i != item && state.kept[i] && !locked(i) {
+                drop_if_better(state, i);
+            }
+        }
+        if !state.worth().beats(before) {
+            state.undo(mark);
+        }
+    }
+}
+
+/// What doing without each structure costs, the least first; those that nothing can replace are
+/// left out.
+fn losses(state: &mut State, locked: &dyn Fn(ItemId) -> bool) -> Vec<(f64, ItemId)> {
+    let mut out = Vec::new();
+    for item in 0..state.kept.len() {
+        if !state.kept[item] || locked(item) || !state.instance.items[item].structure {
+            continue;
+        }
+        let (mark, over) = (state.mark(), state.over());
+        state.drop(item);
+        repair(state);
+        if state.lacking(0).is_none() && (state.over() < over || over == 0) {
+            out.push((state.worth().cost, item));
+        }
+        state.undo(mark);
+    }
+    out.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    out
+}
+
+/// Takes a cheaper choice for a demand although it needs more structures than there is room for,
+/// and does without others instead, where that is better.
+fn swap(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
+    let closing = losses(state, locked);
+    for demand in 0..state.instance.demands.len() {
+        let choices = &state.instance.demands[demand].choices;
+        for (c, choice) in choices.iter().enumerate() {
+            if state.taken(demand).is_none_or(|old| c >= old) {
+                break;
+            }
+            let (mark, before) = (state.mark(), state.worth());
+            choice.requires.iter().for_each(|&i| state.add(i));
+            repair(state);
+            let opened = state.mark();
+            let others = closing.iter().map(|&(_, i)| i);
+            let others = others.filter(|i| choice.requires.binary_search(i).is_err());
+            for item in others.take(ROOM) {
+                if !state.kept[item] {
+                    continue;
+                }
+                state.drop(item);
+                repair(state);
+                if state.worth().beats(before) {
+                    break;
+                }
+                // Room for more than one structure takes more than one.
+                if state.over() == 0 {
+                    state.undo(opened);
+                }
+            }
+            if !state.worth().beats(before) {
+                state.undo(mark);
+            }
+        }
+    }
+}

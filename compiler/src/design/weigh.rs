@@ -1,0 +1,294 @@
+//! The programme as the solver weighs it: candidates and columns are items, everything that costs
+//! is a demand.
+
+use super::change::{Effect, Need, Needs};
+use super::price::Writing;
+use super::select::Programme;
+use super::shape::{Requirement, ShapeId};
+use super::solve::{Choice, Demand, Instance, Item, ItemId};
+use super::support::Branch;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Triggers of a read, each with how often it is then done.
+type Calls = Vec<(Vec<ItemId>, f64)>;
+
+/// What must hold where an item is kept: the item that has to be there too, if any can be.
+type Implied = Vec<(ItemId, Option<ItemId>)>;
+
+/// The instance as it is stated.
+struct Weighing<'u> {
+    used: &'u BTreeMap<ShapeId, BTreeSet<usize>>,
+    out: Instance,
+    /// Positions of items by what they are.
+    at: BTreeMap<Requirement, ItemId>,
+    /// Items that may be kept only where all of this holds.
+    provided: BTreeMap<Implied, ItemId>,
+}
+
+impl Programme<'_, '_> {
+    /// The instance over these candidates and columns, and what its first items are; those behind
+    /// them only say that something holds.
+    pub(super) fn instance(
+        &self,
+        used: &BTreeMap<ShapeId, BTreeSet<usize>>,
+    ) -> (Instance, Vec<Requirement>) {
+        let mut items: Vec<Requirement> = Vec::new();
+        let mut out = Instance {
+            cap: self.planner.target.limits.structures,
+            ..Instance::default()
+        };
+        for (&shape, columns) in used {
+            let structure = items.len();
+            let columns = columns.iter().map(|&c| Some(c));
+            for column in std::iter::once(None).chain(columns) {
+                items.push(Requirement { shape, column });
+                out.items.push(Item {
+                    cost: self.stored_cost(shape, column),
+                    parent: column.map(|_| structure),
+                    structure: column.is_none(),
+                    forced: column.is_none() && self.forced.contains(&shape),
+                });
+            }
+        }
+        let mut weighing = Weighing {
+            used,
+            out,
+            at: items.iter().enumerate().map(|(i, r)| (*r, i)).collect(),
+            provided: BTreeMap::new(),
+        };
+        if self.forced.iter().any(|s| !used.contains_key(s)) {
+            weighing.demand(vec![vec![]], vec![]);
+        }
+        for homes in &self.homes {
+            let kept = homes.iter();
+            let kept = kept.filter_map(|home| weighing.choice(0.0, home.iter()));
+            let choices = kept.collect();
+            weighing.demand(vec![vec![]], choices);
+        }
+        for reader in self.readers {
+            let options = reader.options.iter();
+            let options =
+                options.filter_map(|o| weighing.choice(reader.weight * o.cost, o.requires.iter()));
+            let choices = options.collect();
+            weighing.demand(vec![vec![]], choices);
+        }
+        for writer in self.writers {
+            for (effect, checks) in &writer.effects {
+                self.add_effect(&mut weighing, writer.weight, effect, checks);
+            }
+        }
+        (weighing.out, items)
+    }
+
+    /// What an effect writes and reads.
+    fn add_effect(&self, to: &mut Weighing, weight: f64, effect: &Effect, checks: &Needs) {
+        let mut reads: BTreeMap<Need, Calls> = BTreeMap::new();
+        for (need, &n) in checks {
+            reads.entry(need.clone()).or_default().push((vec![], n));
+        }
+        let used = to.used;
+        for (&shape, columns) in used {
+            for writing in self.writings(effect, shape, columns) {
+                self.add_writing(to, &mut reads, weight, shape, writing);
+            }
+        }
+        for (need, calls) in reads {
+            self.add_read(to, weight, &need, calls);
+        }
+    }
+
+    fn add_writing(
+        &self,
+        to: &mut Weighing,
+        reads: &mut BTreeMap<Need, Calls>,
+        weight: f64,
+        shape: ShapeId,
+        writing: Writing,
+    ) {
+        let hit = &writing.hit;
+        let written: Vec<Vec<ItemId>> = if hit.key {
+            to.item(shape, None).map(|i| vec![i]).into_iter().collect()
+        } else {
+            let columns = hit.columns.iter();
+            columns
+                .filter_map(|&c| Some(vec![to.item(shape, Some(c))?]))
+                .collect()
+        };
+        // Triggers of what a column adds where its row is written.
+        let with = |to: &Weighing, column: usize| -> Vec<Vec<ItemId>> {
+            let Some(item) = to.item(shape, Some(column)) else {
+                return vec![];
+            };
+            if hit.key || hit.columns.contains(&column) {
+                return vec![vec![item]];
+            }
+            let both = |w: &Vec<ItemId>| w.iter().copied().chain([item]).collect();
+            written.iter().map(both).collect()
+        };
+        let mut call = |needs: Needs, when: &[Vec<ItemId>]| {
+            for (need, n) in needs {
+                let calls = reads.entry(need).or_default();
+                calls.extend(when.iter().map(|w| (w.clone(), n)));
+            }
+        };
+        call(writing.needs, &written);
+        to.cost(written.clone(), weight * self.hit_cost(hit));
+        for kept in writing.kept {
+            let when = with(to, kept.column);
+            call(kept.needs, &when);
+            to.cost(when, weight * kept.cost);
+        }
+        for (_, branch) in writing.branches {
+            let when = if branch.key {
+                written.clone()
+            } else {
+                let columns = branch.columns.iter();
+                columns.flat_map(|&c| with(to, c)).collect()
+            };
+            to.branch(weight, shape, &branch, when, hit.key);
+        }
+    }
+
+    /// A read is done as often as the most demanding of its callers asks: what each step up from
+    /// one number to the next adds is a demand of those that ask for at least so much. That is
+    /// exact, since all ways to do it start at the same price and grow evenly: the one that is
+    /// cheapest for one number is so for every other.
+    fn add_read(&self, to: &mut Weighing, weight: f64, need: &Need, calls: Calls) {
+        let mut counts: Vec<f64> = calls.iter().map(|(_, n)| *n).collect();
+        counts.sort_by(f64::total_cmp);
+        counts.dedup();
+        let ways = self.need_ways(need, to.used.keys().copied());
+        let mut below: Option<f64> = None;
+        for n in counts {
+            let when = calls.iter().filter(|(_, m)| *m >= n);
+            let when = when.map(|(w, _)| w.clone()).collect();
+            let choices = ways.iter().filter_map(|way| {
+                let price = |n| (way.price)(n).cost;
+                let more = price(n) - below.map_or(0.0, price);
+                let built: Vec<Requirement> = way
+                    .built
+                    .iter()
+                    .map(|&shape| Requirement {
+                        shape,
+                        column: None,
+                    })
+                    .collect();
+                to.choice(weight * more.max(0.0), built.iter())
+            });
+            let choices = choices.collect();
+            to.demand(when, choices);
+            below = Some(n);
+        }
+    }
+}
+
+impl Weighing<'_> {
+    fn item(&self, shape: ShapeId, column: Option<usize>) -> Option<ItemId> {
+        self.at.get(&Requirement { shape, column }).copied()
+    }
+
+    fn demand(&mut self, mut when: Vec<Vec<ItemId>>, choices: Vec<Choice>) {
+        for set in &mut when {
+            set.sort_unstable();
+            set.dedup();
+        }
+        self.out.demands.push(Demand { when, choices });
+    }
+
+    /// A cost of triggers.
+    fn cost(&mut self, when: Vec<Vec<ItemId>>, cost: f64) {
+        let requires = vec![];
+        self.demand(when, vec![Choice { cost, requires }]);
+    }
+
+    /// A choice that requires these; none where one of them is not weighed.
+    fn choice<'r>(
+        &self,
+        cost: f64,
+        requires: impl Iterator<Item = &'r Requirement>,
+    ) -> Option<Choice> {
+        let mut items = Vec::new();
+        for r in requires {
+            items.push(self.item(r.shape, r.column)?);
+            items.push(self.item(r.shape, None)?);
+        }
+        items.sort_unstable();
+        items.dedup();
+        Some(Choice {
+            cost,
+            requires: items,
+        })
+    }
+
+    /// A support read of a structure: one of its ways is taken, and that way's structures hold
+    /// what the columns need that the structure keeps.
+    fn branch(
+        &mut self,
+        weight: f64,
+        shape: ShapeId,
+        branch: &Branch,
+        when: Vec<Vec<ItemId>>,
+        whole: bool,
+    ) {
+        // Columns that every way reads alike: where they are written, whichever way is taken.
+        let alike = |column: &usize, r: &Requirement| {
+            whole && branch.ways.iter().all(|w| w.columns.get(column) == Some(r))
+        };
+        if let Some(way) = branch.ways.first() {
+            for (column, r) in way.columns.iter().filter(|(c, r)| alike(c, r)) {
+                let Some(kept) = self.item(shape, Some(*column)) else {
+                    continue;
+                };
+                let choice = self.choice(0.0, std::iter::once(r));
+                self.demand(vec![vec![kept]], choice.into_iter().collect());
+            }
+        }
+        let mut choices = Vec::new();
+        for way in &branch.ways {
+            let Some(mut choice) = self.choice(weight * way.cost, way.requires.iter()) else {
+                continue;
+            };
+            let columns = way.columns.iter().filter(|(c, r)| !alike(c, r));
+            let implied = columns.filter_map(|(column, r)| {
+                let kept = self.item(shape, Some(*column))?;
+                let held = self.item(r.shape, r.column);
+                let given = held == Some(kept) || way.requires.contains(r);
+                (!given).then_some((kept, held))
+            });
+            let implied: Implied = implied.collect();
+            if !implied.is_empty() {
+                choice.requires.push(self.provided(implied));
+            }
+            choices.push(choice);
+        }
+        self.demand(when, choices);
+    }
+
+    /// The item that may be kept only where all of this holds.
+    fn provided(&mut self, implied: Implied) -> ItemId {
+        if let Some(&known) = self.provided.get(&implied) {
+            return known;
+        }
+        let item = self.out.items.len();
+        self.out.items.push(Item {
+            cost: 0.0,
+            parent: None,
+            structure: false,
+            forced: false,
+        });
+        for &(kept, held) in &implied {
+            let choice = held.map(|held| {
+                let parent = self.out.items.get(held).and_then(|i| i.parent);
+                let mut requires: Vec<ItemId> = parent.into_iter().chain([held]).collect();
+                requires.sort_unstable();
+                Choice {
+                    cost: 0.0,
+                    requires,
+                }
+            });
+            self.demand(vec![vec![kept, item]], choice.into_iter().collect());
+        }
+        self.provided.insert(implied, item);
+        item
+    }
+}
