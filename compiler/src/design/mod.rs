@@ -53,7 +53,8 @@ pub struct Options {
     /// Structures given by a person: all of them are built as they are, and others only where a fact
     /// would have no home, or a change could not be checked without them.
     pub given: Option<Vec<Structure>>,
-    /// Branches that the solver tries before it gives the best design so far, with its gap.
+    /// How long the solver tries before it gives the best design so far, with its gap: in nodes
+    /// of its tree, a node of a component of ten items counting once, larger ones for more.
     pub nodes: u64,
     /// Any design that answers everything instead of the cheapest, chosen by this number: what
     /// structures and plans mean must not depend on which are chosen, and tests see to that.
@@ -69,7 +70,7 @@ impl Options {
             mix: None,
             lossy: false,
             given: None,
-            nodes: 2000,
+            nodes: 20_000,
             sample: None,
         }
     }

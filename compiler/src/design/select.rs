@@ -39,7 +39,7 @@ pub(crate) struct Programme<'p, 'm> {
     pub(crate) homes: Vec<Vec<Home>>,
     /// Candidates that must be built.
     pub(crate) forced: BTreeSet<ShapeId>,
-    /// Branches that the solver tries before it gives the best design so far.
+    /// How long the solver tries before it gives the best design so far.
     pub(crate) nodes: u64,
     /// Any design instead of the cheapest, by this number.
     pub(crate) sample: Option<u64>,

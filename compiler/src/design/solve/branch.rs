@@ -56,7 +56,7 @@ impl PartialEq for Node {
 impl Eq for Node {}
 
 /// Items of a node that counts once.
-const ITEMS: u64 = 100;
+const ITEMS: u64 = 10;
 
 /// What is done at a node to find a better solution.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -31,18 +31,23 @@ pub(crate) fn improve(
     state.toll = 0.0;
     state.capped = true;
     let free = state.over() == 0 && toll <= 0.0;
+    if thorough && !free {
+        close_down(state, locked);
+        moves(state, locked, true);
+    }
+    state.settle();
+}
+
+/// Does without the structure that costs least to lose, one after another, until the cap is met.
+fn close_down(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
     while state.over() > 0 {
         let Some(&(_, least)) = losses(state, locked).first() else {
-            break;
+            return;
         };
         state.drop(least);
         repair(state);
         drop_idle(state, locked);
     }
-    if thorough && !free {
-        moves(state, locked, true);
-    }
-    state.settle();
 }
 
 fn moves(state: &mut State, locked: &dyn Fn(ItemId) -> bool, swaps: bool) {
