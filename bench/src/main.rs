@@ -5,6 +5,7 @@ mod design;
 mod load;
 mod measure;
 mod reddit;
+mod scale;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -17,6 +18,8 @@ usage: cargo xtask bench [WHAT]
   reddit [--posts N] [--comments N]   every question against hand-written code and SQLite
   load [--rows N]                     a load in a process of its own: rate and memory
   design                              the time of a design; the peer's workloads by its cost model
+  design --scale [--questions N]      its growth with the number of questions: time, memory, gap
+  design --stability                  how often a rate that grows by 1 % changes the design
   boundary                            the boundary to the store against hand-written code";
 
 fn main() -> ExitCode {
@@ -30,6 +33,10 @@ fn main() -> ExitCode {
         "reddit" => reddit::run(rest),
         "load" => load::run(rest),
         "load-child" => load::child(rest),
+        "design" if rest.iter().any(|a| a == "--scale") => {
+            option(rest, "--questions", 240).and_then(|most| scale::run(most as usize))
+        }
+        "design" if rest.iter().any(|a| a == "--stability") => scale::stability(),
         "design" => design::run(),
         "boundary" => boundary::run(),
         _ => Err(format!("found `{what}`, expected one of these:\n\n{USAGE}").into()),
