@@ -1,7 +1,7 @@
 //! `querent explain`
 
 use super::design::{print_prices, print_warnings, rate, total};
-use super::versus;
+use super::{reasons, versus};
 use crate::Outcome;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
@@ -11,6 +11,7 @@ use crate::words::{self, change, structure, technique};
 use anyhow::{Result, bail};
 use clap::Args;
 use querent_compiler::design::Design;
+use querent_compiler::design::study::Study;
 use querent_compiler::diagnostic::nearest;
 use querent_compiler::model::Model;
 use std::io::{self, Write};
@@ -18,9 +19,10 @@ use std::path::PathBuf;
 
 /// Explain a design, or one question, change or structure of it
 ///
-/// For a question: its plan, step by step, and the structures that it reads. For a change: what it
-/// checks, reads and writes, on average and at most. For a structure: its key, its techniques, whom
-/// it serves, which facts have their home in it, and how large it gets.
+/// For a question: its plan, step by step, the structures that it reads, and the next best plan. For
+/// a change: what it checks, reads and writes, on average and at most. For a structure: its key, its
+/// techniques, whom it serves, which facts have their home in it, how large it gets, and what
+/// everything would cost without it. For both: at which rates the choice would be another.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -81,6 +83,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     // A question, a change and a structure may have one name: then all of them are told.
     if let Some(at) = design.plans.iter().position(|p| p.name == *wanted) {
         question(&designed, at, colour, out)?;
+        let mut study = Study::new(&designed.model, &designed.options)?;
+        reasons::of_question(&designed, &mut study, at, colour, out)?;
         found = true;
     }
     if let Some(at) = design.writes.iter().position(|w| w.name == *wanted) {
@@ -95,6 +99,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
             writeln!(out)?;
         }
         structure::full(&designed.model, design, at, colour, out)?;
+        let mut study = Study::new(&designed.model, &designed.options)?;
+        reasons::of_structure(&designed, &mut study, at, colour, out)?;
         found = true;
     }
     if found {

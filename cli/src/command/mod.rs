@@ -10,6 +10,7 @@ mod explain;
 mod fmt;
 mod load;
 mod put;
+mod reasons;
 mod refresh;
 mod tour;
 mod verify;

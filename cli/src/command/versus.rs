@@ -116,26 +116,8 @@ pub(crate) fn print(
     }
     grid.print(colour, out)?;
     let only = |of: &Design, without: &Design| -> Vec<String> {
-        let same = |s: &querent_compiler::view::Structure| {
-            without.structures.iter().any(|t| {
-                (
-                    t.anchor,
-                    &t.over,
-                    &t.filter,
-                    &t.partition,
-                    &t.clustering,
-                    t.kind,
-                ) == (
-                    s.anchor,
-                    &s.over,
-                    &s.filter,
-                    &s.partition,
-                    &s.clustering,
-                    s.kind,
-                )
-            })
-        };
-        let own = of.structures.iter().filter(|s| !same(s));
+        let own = of.structures.iter();
+        let own = own.filter(|s| !without.structures.iter().any(|t| t.same_rows(s)));
         own.map(|s| s.name.clone()).collect()
     };
     for (title, of, without) in [

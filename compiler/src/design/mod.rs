@@ -19,6 +19,7 @@ mod solve;
 pub mod source;
 pub mod spread;
 mod stats;
+pub mod study;
 mod support;
 pub mod target;
 #[cfg(test)]
@@ -99,6 +100,18 @@ pub struct Design {
     pub warnings: Vec<String>,
     /// How it was found.
     pub search: Search,
+}
+
+impl Design {
+    /// The structures that a question's plan reads, by name.
+    pub fn read_by(&self, question: usize) -> Vec<String> {
+        let Some(plan) = self.plans.get(question) else {
+            return vec![];
+        };
+        let notes = self.structures.iter().zip(&self.notes);
+        let read = notes.filter(|(_, note)| note.serves.contains(&plan.name));
+        read.map(|(s, _)| s.name.clone()).collect()
+    }
 }
 
 /// What is told of a structure.

@@ -13,9 +13,13 @@ use std::collections::BTreeSet;
 /// Everything that the selection is made from.
 pub(super) struct Prepared<'m> {
     planner: Planner<'m>,
-    readers: Vec<Reader>,
+    /// Those of the questions, then the finds of each change.
+    pub(super) readers: Vec<Reader>,
+    /// Those of the changes, then those of expiries.
     writers: Vec<Writer>,
     homes: Vec<Vec<Home>>,
+    /// For each expiry, how many instances one change of each kind inserts.
+    inserted: Vec<Vec<f64>>,
 }
 
 impl<'m> Prepared<'m> {
@@ -74,20 +78,65 @@ impl<'m> Prepared<'m> {
                 effects: effects.into_iter().map(checked).collect(),
             });
         }
+        let mut inserted = Vec::new();
         for (root, _) in model.expiring() {
-            let rate = |c: &Change| weight(&c.rates) * expiry::inserted(model, c, root);
+            let by_one = |c: &Change| expiry::inserted(model, c, root);
+            inserted.push(model.changes.iter().map(by_one).collect());
             let effects = expiry::effects(&planner.stats, root).into_iter();
             writers.push(Writer {
-                weight: model.changes.iter().map(rate).sum(),
+                weight: 0.0,
                 effects: effects.map(checked).collect(),
             });
         }
-        Ok(Prepared {
+        let mut prepared = Prepared {
             planner,
             readers,
             writers,
             homes,
-        })
+            inserted,
+        };
+        prepared.weigh_expiries();
+        Ok(prepared)
+    }
+
+    /// What was inserted expires.
+    fn weigh_expiries(&mut self) {
+        let changes = self.planner.model.changes.len();
+        let (changes, expiries) = self.writers.split_at_mut(changes);
+        for (expiry, inserted) in expiries.iter_mut().zip(&self.inserted) {
+            let each = changes.iter().zip(inserted);
+            expiry.weight = each.map(|(change, by_one)| change.weight * by_one).sum();
+        }
+    }
+
+    /// The weight of a question or, behind all questions, of a change.
+    pub(super) fn weight(&self, statement: usize) -> f64 {
+        match statement.checked_sub(self.planner.model.questions.len()) {
+            None => self.readers.get(statement).map_or(0.0, |r| r.weight),
+            Some(change) => self.writers.get(change).map_or(0.0, |w| w.weight),
+        }
+    }
+
+    /// Gives a question or change another weight.
+    pub(super) fn set_weight(&mut self, statement: usize, weight: f64) {
+        let questions = self.planner.model.questions.len();
+        let Some(change) = statement.checked_sub(questions) else {
+            if let Some(reader) = self.readers.get_mut(statement) {
+                reader.weight = weight;
+            }
+            return;
+        };
+        let finds = |c: &Change| change::finds(c).len();
+        let changes = self.planner.model.changes.iter();
+        let before: usize = changes.clone().take(change).map(finds).sum();
+        let own = changes.skip(change).take(1).map(finds).sum();
+        for reader in self.readers.iter_mut().skip(questions + before).take(own) {
+            reader.weight = weight;
+        }
+        if let Some(writer) = self.writers.get_mut(change) {
+            writer.weight = weight;
+        }
+        self.weigh_expiries();
     }
 
     pub(super) fn programme(&self, options: &Options) -> Programme<'_, 'm> {

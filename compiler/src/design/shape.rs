@@ -19,18 +19,6 @@ pub(crate) struct Shape {
     pub(crate) given: bool,
 }
 
-impl Shape {
-    fn has_skeleton(&self, skeleton: &Structure) -> bool {
-        let s = &self.structure;
-        s.anchor == skeleton.anchor
-            && s.over == skeleton.over
-            && s.filter == skeleton.filter
-            && s.partition == skeleton.partition
-            && s.clustering == skeleton.clustering
-            && s.kind == skeleton.kind
-    }
-}
-
 /// The table of candidates. Equal shapes are one entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes {
@@ -48,12 +36,14 @@ pub(crate) struct Requirement {
 impl Shapes {
     /// The shape with this skeleton, if there is one; one that was given comes first.
     pub(crate) fn known(&self, skeleton: &Structure) -> Option<ShapeId> {
-        self.all.iter().position(|s| s.has_skeleton(skeleton))
+        self.all
+            .iter()
+            .position(|s| s.structure.same_rows(skeleton))
     }
 
     /// The shape with this skeleton whose columns are open, new or known.
     pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
-        let open = |s: &Shape| !s.given && s.has_skeleton(&skeleton);
+        let open = |s: &Shape| !s.given && s.structure.same_rows(&skeleton);
         if let Some(known) = self.all.iter().position(open) {
             return known;
         }

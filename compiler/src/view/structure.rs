@@ -53,6 +53,15 @@ impl Structure {
             .iter()
             .chain(self.clustering.iter().map(|(e, _)| e))
     }
+    /// Whether another structure has the same rows, by the same key: it may keep other columns.
+    pub fn same_rows(&self, other: &Structure) -> bool {
+        self.anchor == other.anchor
+            && self.over == other.over
+            && self.filter == other.filter
+            && self.partition == other.partition
+            && self.clustering == other.clustering
+            && self.kind == other.kind
+    }
     /// How many key parts there are.
     pub fn key_len(&self) -> usize {
         self.partition.len() + self.clustering.len()
