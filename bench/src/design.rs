@@ -66,6 +66,8 @@ fn against_peer(
         .ok_or("the cost model ships")?
         .cost;
     target.cost.rules.support = support;
+    // The peer knows of no limits.
+    target.limits = target.limits.without_partitions();
     let options = Options {
         target,
         mix: mix.map(str::to_owned),

@@ -36,6 +36,8 @@ pub(crate) struct Designed {
     pub(crate) design: Design,
     pub(crate) unit: Unit,
     pub(crate) seconds: f64,
+    /// The model's text, to show what a finding is about; none where the model is built in.
+    pub(crate) files: Option<ModelFiles>,
 }
 
 /// Reads and designs a model. None where the model has errors, which are printed.
@@ -45,7 +47,8 @@ pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Op
         let priced = cost_model_named(name)?;
         (target.cost, target.about) = (priced.cost, priced.about);
     }
-    let Some((model, _)) = read_model(wanted.model, terminal)? else {
+    let files = ModelFiles::read(wanted.model)?;
+    let Some((model, _)) = model_of(wanted.model, &files, terminal)? else {
         return Ok(None);
     };
     let options = Options {
@@ -55,7 +58,9 @@ pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Op
         given: wanted.schema.map(|name| given(&model, name)).transpose()?,
         ..Options::embedded()
     };
-    Ok(Some(Designed::new(model, options)?))
+    let mut designed = Designed::new(model, options)?;
+    designed.files = Some(files);
+    Ok(Some(designed))
 }
 
 impl Designed {
@@ -69,6 +74,7 @@ impl Designed {
             options,
             design,
             seconds: start.elapsed().as_secs_f64(),
+            files: None,
         })
     }
 }

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use querent_compiler::design::{Options, design, target};
 use querent_compiler::diagnostic::{Style, codes, to_json, to_text};
 use std::collections::BTreeMap;
 
-fn codes_of(text: &str) -> Vec<&'static str> {
+/// Codes of a text; with a target also those that its design gives.
+fn codes_of(text: &str, on: Option<&str>) -> Vec<&'static str> {
     let (model, found) = querent_compiler::parse("test.querent", text);
     assert_eq!(
         model.is_none(),
@@ -13,11 +15,22 @@ fn codes_of(text: &str) -> Vec<&'static str> {
             .iter()
             .any(querent_compiler::diagnostic::Diagnostic::is_error)
     );
-    found.iter().map(|d| d.code.id).collect()
+    let mut codes: Vec<_> = found.iter().map(|d| d.code.id).collect();
+    if let (Some(model), Some(target)) = (model, on) {
+        let mut options = Options::embedded();
+        options.target = target::named(target).unwrap();
+        let design = design(&model, &options).unwrap();
+        let found = design.warnings.iter().map(|w| w.diagnostic(text).code.id);
+        codes.extend(found);
+    }
+    codes
 }
 
+/// A block of the book and the target that it is designed for.
+type Example = (Option<String>, String);
+
 /// Sections of the book: code, title, blocks.
-fn sections() -> BTreeMap<String, (String, Vec<String>)> {
+fn sections() -> BTreeMap<String, (String, Vec<Example>)> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/diagnostics.md");
     let book = std::fs::read_to_string(path).unwrap();
     let mut sections = BTreeMap::new();
@@ -29,13 +42,11 @@ fn sections() -> BTreeMap<String, (String, Vec<String>)> {
             .skip(1)
             // The rest of the fence says which finding the book's own test expects.
             .map(|b| {
-                b.split_once('\n')
-                    .unwrap()
-                    .1
-                    .split("```")
-                    .next()
-                    .unwrap()
-                    .to_owned()
+                let (fence, text) = b.split_once('\n').unwrap();
+                let words = fence.split(',');
+                let target = words.filter_map(|w| w.strip_prefix("target=")).next();
+                let text = text.split("```").next().unwrap();
+                (target.map(str::to_owned), text.to_owned())
             });
         sections.insert(code.to_owned(), (title.to_owned(), blocks.collect()));
     }
@@ -51,10 +62,10 @@ fn every_code_has_a_section_whose_examples_are_true() {
             .get(code.id)
             .unwrap_or_else(|| panic!("{} has no section", code.id));
         assert_eq!(title, code.title);
-        let [wrong, right] = blocks.as_slice() else {
+        let [(on, wrong), (after, right)] = blocks.as_slice() else {
             panic!("{} needs two blocks", code.id)
         };
-        let found = codes_of(wrong);
+        let found = codes_of(wrong, on.as_deref());
         let unexpected =
             |c: &&'static str| *c != code.id && c.starts_with('E') && code.id != "E001";
         assert!(
@@ -63,7 +74,7 @@ fn every_code_has_a_section_whose_examples_are_true() {
             code.id
         );
         assert!(!found.iter().any(unexpected), "{}: also {found:?}", code.id);
-        let found = codes_of(right);
+        let found = codes_of(right, after.as_deref());
         assert!(
             found.iter().all(|c| c.starts_with('W') && *c != code.id),
             "{} after all: {found:?}",

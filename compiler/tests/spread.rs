@@ -44,7 +44,7 @@ fn within_limits(design: &Design) {
             s.name
         );
     }
-    assert_eq!(design.warnings, Vec::<String>::new());
+    assert_eq!(design.warnings, vec![]);
 }
 
 const READINGS: &str = "
@@ -127,10 +127,12 @@ fn where_nothing_helps_the_number_that_is_to_blame_is_named() {
     let warning = design
         .warnings
         .iter()
-        .find(|w| w.contains("a partition's rows"))
+        .find(|w| w.message.contains("a partition's rows"))
         .unwrap();
     assert!(
-        warning.contains("Reading.sensor says (max 1000000000000)"),
+        warning
+            .message
+            .contains("Reading.sensor says (max 1000000000000)"),
         "{warning}"
     );
 }

@@ -1,5 +1,6 @@
 //! `querent design`
 
+use super::print_findings;
 use crate::Outcome;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
@@ -9,6 +10,7 @@ use crate::words::{self, change, number, structure};
 use anyhow::Result;
 use clap::Args;
 use querent_compiler::design::source;
+use querent_compiler::diagnostic::Style;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -140,7 +142,7 @@ fn print_text(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Re
         structure::brief(model, s, note, colour, out)?;
     }
     print_prices(designed, colour, out)?;
-    print_warnings(designed, colour, out)
+    print_warnings(designed, None, colour, out)
 }
 
 /// Questions and changes with their prices.
@@ -186,20 +188,28 @@ pub(crate) fn print_prices(
     Ok(())
 }
 
+/// Prints what to look at: of the whole design, or of one structure.
 pub(crate) fn print_warnings(
     designed: &Designed,
+    of: Option<&str>,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    if designed.design.warnings.is_empty() {
+    let warnings = designed.design.warnings.iter();
+    let warnings: Vec<_> = warnings
+        .filter(|w| of.is_none_or(|name| w.structure == name))
+        .collect();
+    if warnings.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{}", paint(colour, words::WARNING, "Warnings"))?;
-    designed
-        .design
-        .warnings
-        .iter()
-        .try_for_each(|w| writeln!(out, "  {w}"))
+    let Some(files) = &designed.files else {
+        return warnings.iter().try_for_each(|w| writeln!(out, "  {w}"));
+    };
+    let style = if colour { Style::Colour } else { Style::Plain };
+    let text = files.text();
+    let found: Vec<_> = warnings.iter().map(|w| w.diagnostic(&text)).collect();
+    print_findings(files, &found, style, out)
 }
 
 fn questions(designed: &Designed) -> Vec<[String; 5]> {

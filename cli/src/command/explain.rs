@@ -99,6 +99,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
             writeln!(out)?;
         }
         structure::full(&designed.model, design, at, colour, out)?;
+        print_warnings(&designed, Some(wanted), colour, out)?;
         let mut study = Study::new(&designed.model, &designed.options)?;
         reasons::of_structure(&designed, &mut study, at, colour, out)?;
         found = true;
@@ -154,7 +155,7 @@ fn overview(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Resu
         }
         grid.print(colour, out)?;
     }
-    print_warnings(designed, colour, out)
+    print_warnings(designed, None, colour, out)
 }
 
 /// One line for each structure: its key and what it is for.

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod grid;
+pub(crate) mod limits;
 pub(crate) mod number;
 pub(crate) mod plan;
 pub(crate) mod structure;

@@ -56,25 +56,31 @@ pub(crate) fn rate(per_second: f64) -> String {
 
 /// The unit of a target's costs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unit {
-    in_seconds: f64,
+pub(crate) enum Unit {
+    /// So many seconds.
+    Time(f64),
+    /// What a provider charges for.
+    Capacity,
 }
 
 impl Unit {
     /// As the target's own description says it.
     pub(crate) fn of(target: &Target) -> Unit {
         let says = |word| target.about.contains(word);
-        let in_seconds = match () {
-            () if says("microseconds") => 1e-6,
-            () if says("milliseconds") => 1e-3,
-            () => 1.0,
-        };
-        Unit { in_seconds }
+        match () {
+            () if says("microseconds") => Unit::Time(1e-6),
+            () if says("milliseconds") => Unit::Time(1e-3),
+            () if says("capacity units") => Unit::Capacity,
+            () => Unit::Time(1.0),
+        }
     }
 
-    /// A cost as a time.
+    /// A cost in words.
     pub(crate) fn show(self, cost: f64) -> String {
-        seconds(cost * self.in_seconds)
+        match self {
+            Unit::Time(unit) => seconds(cost * unit),
+            Unit::Capacity => format!("{} units", count(cost)),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Structures in words.
 
 use super::grid::{Grid, faint, name, plain};
-use super::{counted, number, technique};
+use super::{counted, limits, number, technique};
 use crate::terminal::paint;
 use querent_compiler::design::display::{Printer, direction, key_part};
 use querent_compiler::design::{Design, Note};
@@ -172,17 +172,9 @@ pub(crate) fn full(
             number::bytes(sizes.bytes)
         ),
     );
-    say(
-        "at most",
-        format!(
-            "{} rows and {} in a partition, {} in a row, {} in a key",
-            number::count(sizes.partition_rows_max),
-            number::bytes(sizes.partition_bytes_max),
-            number::bytes(sizes.row_bytes_max),
-            number::bytes(sizes.key_bytes_max),
-        ),
-    );
     grid.print(colour, out)?;
+    writeln!(out, "\n{}", super::heading(colour, "At most"))?;
+    limits::print(sizes, design, colour, out)?;
     if !note.techniques.is_empty() {
         writeln!(out, "\n{}", super::heading(colour, "Techniques"))?;
         let mut grid = Grid::new(2, &[]);

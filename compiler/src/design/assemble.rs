@@ -3,6 +3,7 @@
 
 use super::access::Access;
 use super::select::{Programme, Reader, Selection};
+use super::sizes::{Thermometer, findings};
 use super::writes::effect_steps;
 use super::{
     Design, DesignError, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId, WritePlan,
@@ -120,11 +121,32 @@ pub(super) fn assemble(
         all_plans.chain(writes.iter().flat_map(|w: &WritePlan| &w.finds)),
         options.target.limits.key_bytes,
     );
+    let mut thermometer = Thermometer {
+        stats: options.target.stats(model),
+        target: &options.target,
+        structure: |id| mapping.structures.get(usize::from(id)),
+        heats: BTreeMap::new(),
+    };
+    plans.iter().for_each(|p| thermometer.question(p));
+    let named = |name: &str| {
+        let mut structures = mapping.structures.iter();
+        structures.position(|s| s.name == name).map(|at| at as u16)
+    };
+    for (write, writer) in writes.iter().zip(programme.writers) {
+        thermometer.change(write, &named);
+        let effects = writer.effects.iter().map(|(e, _)| e.clone());
+        let effects: Vec<_> = effects.collect();
+        for id in 0..mapping.structures.len() {
+            thermometer.written(id as StructureId, &write.name, writer.weight, &effects);
+        }
+    }
+    let mut heats = thermometer.heats;
     let mut notes = Vec::new();
     let mut warnings = Vec::new();
     for (at, s) in mapping.structures.iter().enumerate() {
-        let sizes = Sizes::of(model, &options.target, s);
-        warnings.extend(sizes.warnings(model, &options.target, s));
+        let heat = heats.remove(&(at as StructureId)).unwrap_or_default();
+        let sizes = Sizes::of(model, &options.target, s, model.timed.then_some(heat));
+        warnings.extend(findings(model, &options.target, s, &sizes));
         let shape = mapping.shapes.get(at).copied().unwrap_or_default();
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
         notes.push(Note {

@@ -17,6 +17,7 @@ impl Design {
             .zip(&self.notes)
             .map(|(s, note)| {
                 let printer = Printer::of_structure(model, s);
+                let heat = note.sizes.heat.as_ref();
                 json!({
                     "name": s.name,
                     "entities": entities(model, s),
@@ -38,6 +39,13 @@ impl Design {
                     "partition_bytes_max": note.sizes.partition_bytes_max,
                     "row_bytes_max": note.sizes.row_bytes_max,
                     "key_bytes_max": note.sizes.key_bytes_max,
+                    "partition_values_max": note.sizes.partition_values_max,
+                    "collection_elements_max": note.sizes.collection_elements_max,
+                    "collection_bytes_max": note.sizes.collection_bytes_max,
+                    "partition_reads_max": heat.map(|h| h.reads),
+                    "partition_read_units_max": heat.map(|h| h.read_units),
+                    "partition_writes_max": heat.map(|h| h.writes),
+                    "partition_write_units_max": heat.map(|h| h.write_units),
                 })
             })
             .collect();
@@ -69,7 +77,8 @@ impl Design {
             "structures": structures,
             "plans": plans,
             "writes": writes,
-            "warnings": self.warnings,
+            "warnings": self.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "findings": self.warnings,
             "search": {
                 "candidates": self.search.candidates,
                 "optimal": self.search.optimal,

@@ -32,13 +32,15 @@ pub(crate) use options::determines;
 pub use options::free_order;
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
 pub use shape::{key_paths, reference_paths};
-pub use sizes::Sizes;
+pub use sizes::{Finding, Heat, Sizes, Subject};
 pub use writes::{Purpose, WritePlan, WriteStep};
 
 use crate::model::Model;
 use crate::view::Structure;
 use prepare::Prepared;
 use serde::{Deserialize, Serialize};
+use select::Selection;
+use spread::Learned;
 use std::collections::BTreeSet;
 use target::Target;
 
@@ -97,7 +99,7 @@ pub struct Design {
     /// Sum of all costs, weighted by rates.
     pub total: f64,
     /// What to look at.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Finding>,
     /// How it was found.
     pub search: Search,
 }
@@ -194,15 +196,45 @@ impl std::fmt::Display for DesignError {
 }
 impl std::error::Error for DesignError {}
 
+/// How often a design that breaks a limit of partitions is made again with what it has shown: each
+/// time at least one structure is known to keep more than was assumed.
+const ATTEMPTS: usize = 6;
+
 /// Designs a model.
 pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
+    make(model, options).map(|made| made.design)
+}
+
+/// A design with what it was chosen from.
+struct Made<'m> {
+    mix: Option<String>,
+    prepared: Prepared<'m>,
+    selection: Selection,
+    design: Design,
+}
+
+fn make<'m>(model: &'m Model, options: &'m Options) -> Result<Made<'m>, DesignError> {
     let (mix, at) = mix_of(model, options)?;
-    let prepared = Prepared::new(model, options, at)?;
-    let programme = prepared.programme(options);
-    let selection = programme
-        .solve(&BTreeSet::new())
-        .ok_or(DesignError::Infeasible)?;
-    assemble::assemble(model, options, mix, &programme, &selection)
+    let mut learned = Learned::default();
+    let mut attempts = 1;
+    loop {
+        let prepared = Prepared::after(model, options, at, &learned)?;
+        let programme = prepared.programme(options);
+        let selection = programme
+            .solve(&BTreeSet::new())
+            .ok_or(DesignError::Infeasible)?;
+        let design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
+        drop(programme);
+        if !learned.from(prepared.planner(), &design) || attempts == ATTEMPTS {
+            return Ok(Made {
+                mix,
+                prepared,
+                selection,
+                design,
+            });
+        }
+        attempts += 1;
+    }
 }
 
 fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), DesignError> {

@@ -4,11 +4,13 @@
 use super::options::{PlanOption, Planner};
 use super::select::{Home, Programme, Reader, Writer};
 use super::shape::{self, Requirement, ShapeId, field_paths};
+use super::sizes::Thermometer;
+use super::spread::Learned;
 use super::target::Support;
 use super::{DesignError, Options, change, expiry, support};
 use crate::model::{Change, Leaf, Model, Type};
 use crate::view::Structure;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the selection is made from.
 pub(super) struct Prepared<'m> {
@@ -23,13 +25,35 @@ pub(super) struct Prepared<'m> {
 }
 
 impl<'m> Prepared<'m> {
+    /// The first attempt.
+    #[cfg(test)]
     pub(super) fn new(
         model: &'m Model,
         options: &'m Options,
         mix: usize,
     ) -> Result<Self, DesignError> {
+        Self::after(model, options, mix, &Learned::default())
+    }
+
+    /// An attempt that knows what those before it have shown.
+    pub(super) fn after(
+        model: &'m Model,
+        options: &'m Options,
+        mix: usize,
+        learned: &Learned,
+    ) -> Result<Self, DesignError> {
         let weight = |rates: &[f64]| rates.get(mix).or(rates.first()).copied().unwrap_or(0.0);
         let mut planner = Planner::new(model, &options.target);
+        planner.pressure.learned.clone_from(learned);
+        if model.timed {
+            for change in &model.changes {
+                // How many a find gives is not known yet; what it takes for one is a start.
+                let found = vec![1.0; change::finds(change).len()];
+                let effects = change::effects(&planner.stats, change, &found).into_iter();
+                let rate = weight(&change.rates);
+                planner.pressure.effects.extend(effects.map(|e| (rate, e)));
+            }
+        }
         let enumerated = enumerate(&mut planner, options)?;
         let mut homes = if options.lossy {
             vec![]
@@ -45,7 +69,7 @@ impl<'m> Prepared<'m> {
         for (question, options) in model.questions.iter().zip(enumerated.questions) {
             readers.push(Reader {
                 weight: weight(&question.rates),
-                options: within_limits(&planner, options),
+                options: within_limits(&planner, weight(&question.rates), options),
             });
         }
         let mut writers = Vec::new();
@@ -70,7 +94,7 @@ impl<'m> Prepared<'m> {
             }
             readers.extend(finds.into_iter().map(|options| Reader {
                 weight,
-                options: within_limits(&planner, options),
+                options: within_limits(&planner, weight, options),
             }));
             let effects = change::effects(&planner.stats, change, &found);
             writers.push(Writer {
@@ -139,6 +163,10 @@ impl<'m> Prepared<'m> {
         self.weigh_expiries();
     }
 
+    pub(super) fn planner(&self) -> &Planner<'m> {
+        &self.planner
+    }
+
     pub(super) fn programme(&self, options: &Options) -> Programme<'_, 'm> {
         Programme {
             planner: &self.planner,
@@ -170,12 +198,20 @@ fn given(planner: &Planner) -> Vec<Vec<Home>> {
 /// read everything instead is no way to keep a partition small.
 const FOR_LIMITS: f64 = 100.0;
 
-/// The options without a structure whose partitions outgrow the target; all of them where those
-/// are out of proportion or there are none: the design then warns. What was given is kept as it is.
-fn within_limits(planner: &Planner, options: Vec<PlanOption>) -> Vec<PlanOption> {
+/// The options without a structure whose partitions outgrow the target or are read too often by
+/// this statement alone; all of them where those are out of proportion or there are none: the
+/// design then warns. What was given is kept as it is.
+fn within_limits(planner: &Planner, rate: f64, options: Vec<PlanOption>) -> Vec<PlanOption> {
     let is_given = |shape: ShapeId| planner.shapes.all.get(shape).is_some_and(|s| s.given);
-    let fits = |shape: ShapeId| is_given(shape) || !planner.oversize(shape);
-    let within = |o: &PlanOption| o.requires.iter().all(|r| fits(r.shape));
+    let within = |o: &PlanOption| {
+        let mut kept: BTreeMap<ShapeId, Vec<usize>> = BTreeMap::new();
+        for r in &o.requires {
+            kept.entry(r.shape).or_default().extend(r.column);
+        }
+        let mut kept = kept.iter();
+        kept.all(|(&shape, columns)| is_given(shape) || !planner.oversize(shape, columns))
+            && !too_hot(planner, rate, o)
+    };
     let cheapest = |o: &mut dyn Iterator<Item = &PlanOption>| {
         o.map(|o| o.cost).min_by(f64::total_cmp).unwrap_or(f64::MAX)
     };
@@ -186,6 +222,26 @@ fn within_limits(planner: &Planner, options: Vec<PlanOption>) -> Vec<PlanOption>
     } else {
         options
     }
+}
+
+/// Whether a statement of this rate reads some partition more often than the target serves it.
+fn too_hot(planner: &Planner, rate: f64, option: &PlanOption) -> bool {
+    let limit = planner.target.limits.partition_reads;
+    let Some(limit) = limit.filter(|_| planner.model.timed) else {
+        return false;
+    };
+    let mut thermometer = Thermometer {
+        stats: planner.stats,
+        target: planner.target,
+        structure: |id| {
+            let shape = planner.shapes.all.get(id as ShapeId);
+            shape.map(|s| &s.structure)
+        },
+        heats: BTreeMap::new(),
+    };
+    thermometer.plan("", rate, &option.plan, &mut vec![]);
+    let mut heats = thermometer.heats.values();
+    heats.any(|h| h.read_units > limit.per_second)
 }
 
 #[derive(Default)]
@@ -302,7 +358,10 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Home>> {
                     .is_some_and(|s| s.identity && s.structure.anchor == root)
             })
             .collect();
-        let within = candidates.iter().copied().filter(|&s| !planner.oversize(s));
+        let within = candidates
+            .iter()
+            .copied()
+            .filter(|&s| !planner.oversize(s, &[]));
         let within: Vec<usize> = within.collect();
         let candidates = if within.is_empty() {
             candidates

@@ -6,13 +6,18 @@
 //! by the same difference, so that "the latest ten" needs no lower bound: the buckets are walked
 //! from the directory, newest first. Salts need none: all of them are read and merged.
 
+use super::Design;
+use super::change::Effect;
 use super::options::Planner;
-use super::shape::key_paths;
-use super::target::Limits;
+use super::shape::{ShapeId, field_paths, is_identity, key_paths};
+use super::sizes::{Flows, contents, regular, write_units};
+use super::target::Columns;
 use crate::model::{Direction, Expr, Function, Type};
 use crate::value::Value;
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Widths of buckets, the widest first: the widest that fits is read with the fewest gets.
 const WIDTHS: [Function; 4] = [
@@ -114,45 +119,176 @@ fn time_of(ty: &Type, part: &Expr) -> Option<Expr> {
     }
 }
 
+/// What presses on partitions, as far as it is known while candidates are made: which columns a
+/// candidate will keep is decided last, so a design that breaks a limit teaches the next attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Pressure {
+    /// What changes do, each with its rate; empty where rates are weights.
+    pub(crate) effects: Vec<(f64, Effect)>,
+    /// What earlier attempts have shown.
+    pub(crate) learned: Learned,
+    /// Columns of structures that are too large with them, met in this attempt.
+    refused: RefCell<Vec<(Structure, Vec<Expr>)>>,
+    /// What flows into structures, as far as it was asked for.
+    flows: RefCell<BTreeMap<Structure, Flows>>,
+}
+
+/// Which columns press on structures, named by what they are before they are spread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Learned {
+    columns: BTreeMap<Structure, Vec<Expr>>,
+    /// Those that broke a limit in a design: they are not offered as they are any more.
+    broken: BTreeSet<Structure>,
+}
+
+impl Learned {
+    /// Adds columns with which a structure is too large; true where that is news.
+    fn add(&mut self, unspread: &Structure, columns: &[Expr]) -> bool {
+        let known = self.columns.entry(unspread.clone()).or_default();
+        let before = known.len();
+        for column in columns {
+            if !known.contains(column) {
+                known.push(column.clone());
+            }
+        }
+        known.len() > before
+    }
+
+    /// Adds what an attempt shows: the columns that kept a plan out of it, and those of structures
+    /// whose partitions break a limit. True where that is news.
+    pub(crate) fn from(&mut self, attempt: &Planner, design: &Design) -> bool {
+        let mut news = false;
+        for (unspread, columns) in attempt.pressure.refused.borrow().iter() {
+            news |= self.add(unspread, columns);
+        }
+        for s in &design.structures {
+            let about = |w: &super::Finding| w.structure == s.name && w.of_a_partition();
+            if design.warnings.iter().any(about) {
+                let unspread = unspread(s);
+                news |= self.add(&unspread, &s.columns);
+                news |= self.broken.insert(unspread);
+            }
+        }
+        news
+    }
+}
+
+/// The structure before it was spread, columns left open.
+fn unspread(s: &Structure) -> Structure {
+    let before = spread(s).map_or(s.partition.len(), |s| s.before);
+    Structure {
+        name: String::new(),
+        partition: s.partition.iter().take(before).cloned().collect(),
+        columns: vec![],
+        hashed: vec![],
+        ..s.clone()
+    }
+}
+
+fn with_columns(s: &Structure, columns: Vec<Expr>) -> Structure {
+    Structure {
+        columns,
+        ..s.clone()
+    }
+}
+
 impl Planner<'_> {
     /// The structure itself where its partitions stay within the target's limits, else the ways of
     /// spreading it that do; itself again where nothing helps (the design then warns).
     pub(crate) fn fitting(&self, s: Structure) -> Vec<Structure> {
-        let limits = &self.target.limits;
-        if self.fits(&s, limits, 1.0) {
+        if self.fits(&s, 1.0) {
             return vec![s];
         }
-        let mut out: Vec<Structure> = Vec::new();
-        let buckets = self.bucketed(&s);
-        let within = |s: &&Structure| self.fits(s, limits, FILL);
-        out.extend(buckets.iter().find(within).cloned());
-        out.extend(self.salted(&s, limits));
-        if out.is_empty() {
-            // The narrowest buckets, each spread over salts.
-            out.extend(buckets.last().and_then(|s| self.salted(s, limits)));
-        }
-        if out.is_empty() {
+        // Of the buckets those that need the fewest salts, of these the widest.
+        let cut = self.bucketed(&s).into_iter();
+        let cut = cut.filter_map(|s| self.salted(&s, 1));
+        let cut = cut.min_by_key(|(salts, _)| *salts);
+        let mut out: Vec<Structure> = cut.into_iter().map(|(_, s)| s).collect();
+        out.extend(self.salted(&s, 2).map(|(_, s)| s));
+        // With fewer columns than are known to press on it, it may still do as it is.
+        let broken = self.pressure.learned.broken.contains(&unspread(&s));
+        if out.is_empty() || !broken && self.holds(&with_columns(&s, vec![]), 1.0) {
             out.push(s);
         }
         out
     }
 
-    /// Whether a candidate's largest partition is beyond the target's limits.
-    pub(crate) fn oversize(&self, shape: super::shape::ShapeId) -> bool {
-        !self.fits(self.shapes.get(shape), &self.target.limits, 1.0)
+    /// Whether a candidate's largest partition is beyond the target's limits where it keeps these
+    /// columns. Where that is for the columns, the next attempt will offer it spread.
+    pub(crate) fn oversize(&self, shape: ShapeId, columns: &[usize]) -> bool {
+        let s = self.shapes.get(shape);
+        let kept: Vec<Expr> = columns
+            .iter()
+            .filter_map(|&c| s.columns.get(c).cloned())
+            .collect();
+        let oversize = !self.holds(&with_columns(s, kept.clone()), 1.0);
+        if oversize && !s.clustering.is_empty() && self.holds(&with_columns(s, vec![]), 1.0) {
+            let mut refused = self.pressure.refused.borrow_mut();
+            refused.push((unspread(s), kept));
+        }
+        oversize
     }
 
-    fn fits(&self, s: &Structure, limits: &Limits, fill: f64) -> bool {
+    /// Whether a structure's partitions fill no more than that of the limits, with the columns
+    /// that are known to press on them.
+    fn fits(&self, s: &Structure, fill: f64) -> bool {
+        let learned = self.pressure.learned.columns.get(&unspread(s));
+        self.holds(&with_columns(s, learned.cloned().unwrap_or_default()), fill)
+    }
+
+    fn holds(&self, s: &Structure, fill: f64) -> bool {
+        let limits = &self.target.limits;
+        if !limits.of_partitions() {
+            return true;
+        }
         let bound: Vec<&Expr> = s.partition.iter().collect();
         let rows = self.stats.rows_per(s, &bound).max;
-        let scope = Scope::new(self.model, s.anchor, &s.over);
-        let key: f64 = s.key().map(|e| self.stats.bytes(&scope, e).avg).sum();
-        let width = match s.kind {
-            Kind::Lists => key + self.home_width(s.anchor),
-            Kind::Groups => key,
-        };
         let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l * fill);
-        within(rows, limits.partition_rows) && within(rows * width, limits.partition_bytes)
+        let (known, assumed) = (regular(&self.stats, s), self.assumed(s));
+        let columns = Columns {
+            count: assumed.count.max(known.count),
+            bytes: assumed.bytes.max(known.bytes),
+        };
+        let held = contents(&self.stats, s, rows, columns);
+        let extents = self.target.layout.extents(&held);
+        within(rows, limits.partition_rows)
+            && within(extents.values, limits.partition_values)
+            && within(extents.bytes, limits.partition_bytes)
+            && limits
+                .partition_writes
+                .is_none_or(|l| self.hot_units(s) <= l.per_second * fill)
+    }
+
+    /// The columns that a candidate is taken to keep until a design shows more: a home all that
+    /// is not in its key.
+    fn assumed(&self, s: &Structure) -> Columns {
+        let count = if is_identity(self.model, s) {
+            let fields = self.stats.value_fields(s.anchor).into_iter();
+            let paths = fields.flat_map(|f| field_paths(self.model, f));
+            paths.filter(|p| !s.key().any(|e| e == p)).count()
+        } else {
+            0
+        };
+        Columns {
+            count: count as f64,
+            bytes: match s.kind {
+                Kind::Lists => self.home_width(s.anchor),
+                Kind::Groups => 0.0,
+            },
+        }
+    }
+
+    /// Write units a second of a structure's hottest partition.
+    fn hot_units(&self, s: &Structure) -> f64 {
+        let whole = Structure {
+            columns: s.columns.clone(),
+            ..unspread(s)
+        };
+        let mut known = self.pressure.flows.borrow_mut();
+        let flows = known
+            .entry(whole)
+            .or_insert_with_key(|s| Flows::new(&self.stats, s, &self.pressure.effects));
+        flows.hottest(&self.stats, s) * write_units(&self.stats, self.target, s)
     }
 
     /// The structure cut into buckets of each width whose directory fits, the widest first.
@@ -170,7 +306,7 @@ impl Planner<'_> {
         let cut = |width: Function| {
             let mut cut = s.clone();
             cut.partition.push(Expr::Call(width, vec![of.clone()]));
-            let listed = directory(&cut).is_some_and(|d| self.fits(&d, &self.target.limits, 1.0));
+            let listed = directory(&cut).is_some_and(|d| self.fits(&d, 1.0));
             (bucket_follows(part, width, &of) && listed).then_some(cut)
         };
         WIDTHS
@@ -184,15 +320,14 @@ impl Planner<'_> {
     /// buckets where that would be too large. It is read from its earliest time on, which needs no
     /// directory.
     pub(crate) fn in_order_of_time(&self, mut s: Structure) -> Structure {
-        let limits = &self.target.limits;
         let Some((time, _)) = s.clustering.first().cloned() else {
             return s;
         };
-        if !self.fits(&s, limits, 1.0) {
+        if !self.fits(&s, 1.0) {
             let cut = |width: Function| {
                 let mut cut = s.clone();
                 cut.partition.push(Expr::Call(width, vec![time.clone()]));
-                self.fits(&cut, limits, FILL).then_some(cut)
+                self.fits(&cut, FILL).then_some(cut)
             };
             s = WIDTHS.into_iter().find_map(cut).unwrap_or(s);
         }
@@ -202,7 +337,11 @@ impl Planner<'_> {
         s
     }
 
-    fn salted(&self, s: &Structure, limits: &Limits) -> Option<Structure> {
+    /// The structure over the fewest salts that fit, at least so many (1: as it is).
+    fn salted(&self, s: &Structure, least: i64) -> Option<(i64, Structure)> {
+        if least <= 1 && self.fits(s, FILL) {
+            return Some((1, s.clone()));
+        }
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let own = key_paths(self.model, s.anchor);
         let hashed = s.clustering.iter().map(|(e, _)| e).find(|e| match s.kind {
@@ -214,7 +353,7 @@ impl Planner<'_> {
             let mut cut = s.clone();
             let salt = vec![hashed.clone(), Expr::Const(Value::Int(n))];
             cut.partition.push(Expr::Call(Function::Hash, salt));
-            self.fits(&cut, limits, FILL).then_some(cut)
+            self.fits(&cut, FILL).then_some((n, cut))
         };
         std::iter::successors(Some(2), |n| Some(n * 2))
             .take_while(|n| *n <= SALTS)

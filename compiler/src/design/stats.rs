@@ -225,32 +225,11 @@ impl Stats<'_> {
                 max: 1.0,
             };
         }
-        // The stated skew of a relationship decides where all of its key is bound.
-        let mut max = rows;
-        let mut skewed = false;
-        for step in bound.iter().filter_map(|e| last_step(e)) {
-            let leaves = self
-                .model
-                .key_leaves(self.model.reference(step).target)
-                .len();
-            let bound_leaves = bound.iter().filter(|e| last_step(e) == Some(step)).count();
-            if bound_leaves >= leaves {
-                let fan = if self.model.entity(self.model.reference(step).entity).root == s.anchor {
-                    self.referrers(step).max
-                } else {
-                    MAX_OVER_AVG * avg.max(1.0)
-                };
-                max = max.min(fan);
-                skewed = true;
-            }
-        }
-        if !skewed {
-            max = if bound.is_empty() {
-                rows
-            } else {
-                max.min(MAX_OVER_AVG * avg.max(1.0))
-            };
-        }
+        let mut max = match self.most(s, bound) {
+            Some(stated) => stated.min(rows),
+            None if bound.is_empty() => rows,
+            None => rows.min(MAX_OVER_AVG * avg.max(1.0)),
+        };
         // What spreads a partition divides the largest one too.
         if let Some(spread) = super::spread::spread(s) {
             let parts = s.partition.iter().skip(spread.before);
@@ -266,6 +245,49 @@ impl Stats<'_> {
             avg,
             max: max.max(avg).max(1.0),
         }
+    }
+
+    /// The most bindings that share one value of the given key parts, as far as the model states
+    /// it: where they hold the whole key of the anchor, or of an instance that it refers to.
+    fn most(&self, s: &Structure, bound: &[&Expr]) -> Option<f64> {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let fan: f64 = s.over.iter().map(|u| self.fan(u, &scope).max).product();
+        let holds = |from: &[ReferenceId], entity: EntityId| {
+            self.model.key_leaves(entity).into_iter().all(|leaf| {
+                let path = Expr::Path {
+                    node: 0,
+                    element: vec![],
+                    steps: from.iter().copied().chain(leaf.steps).collect(),
+                    leaf: Leaf::Attribute(leaf.attribute, vec![]),
+                };
+                bound.contains(&&path)
+            })
+        };
+        let own = holds(&[], s.anchor).then_some(fan);
+        let stated = bound.iter().filter_map(|e| match e {
+            Expr::Path { node: 0, steps, .. } => Some(steps),
+            _ => None,
+        });
+        let stated = stated.flat_map(|steps| {
+            (1..=steps.len()).filter_map(|n| {
+                let way = steps.get(..n)?;
+                let end = self.model.reference(*way.last()?).target;
+                let most: f64 = way.iter().map(|r| self.referrers(*r).max).product();
+                holds(way, end).then_some(most * fan)
+            })
+        });
+        own.into_iter().chain(stated).min_by(f64::total_cmp)
+    }
+
+    /// The share of all that happens to a structure's rows that falls on the hottest value of the
+    /// given key parts: by what the model states of the largest, else evenly.
+    pub(crate) fn share(&self, s: &Structure, bound: &[&Expr]) -> f64 {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let total = self.bindings(s).max(1.0);
+        let values: f64 = bound.iter().map(|e| self.cardinality(&scope, e)).product();
+        let even = 1.0 / values.clamp(1.0, total);
+        let stated = self.most(s, bound).map_or(0.0, |most| most / total);
+        even.max(stated).min(1.0)
     }
 
     /// Bytes of an expression's value.
@@ -298,6 +320,24 @@ impl Stats<'_> {
         }
     }
 
+    /// Elements of the largest collection of a column; 0 where it has none.
+    pub(crate) fn elements(&self, scope: &Scope, column: &Expr) -> f64 {
+        match column {
+            Expr::Nested(from, query) => {
+                let inner = scope.inner(self.model, *from, &query.over);
+                let fans = query.over.iter().map(|u| self.fan(u, &inner).max);
+                let own: f64 = fans.product();
+                let limit = match query.limit {
+                    Some(Expr::Const(crate::value::Value::Int(n))) => n as f64,
+                    _ => f64::INFINITY,
+                };
+                let below = query.select.iter().map(|i| self.elements(&inner, &i.expr));
+                below.fold(own.min(limit), f64::max)
+            }
+            _ => type_elements(&scope.type_of(self.model, &[], column).0),
+        }
+    }
+
     /// The fields of an entity's row that are not in its key.
     pub(crate) fn value_fields(&self, entity: EntityId) -> Vec<Field> {
         let root = self.model.root(entity);
@@ -310,17 +350,24 @@ impl Stats<'_> {
     }
 }
 
-fn last_step(expr: &Expr) -> Option<ReferenceId> {
-    match expr {
-        Expr::Path { steps, .. } => steps.first().copied(),
-        _ => None,
-    }
-}
-
 fn collection(ty: &Type) -> Extent {
     match ty {
         Type::List(_, s) | Type::Set(_, s) | Type::Map(_, _, s) => extent(s),
         _ => Extent { avg: 1.0, max: 1.0 },
+    }
+}
+
+/// Elements of the largest collection that a value of a type holds.
+fn type_elements(ty: &Type) -> f64 {
+    match ty {
+        Type::List(t, _) | Type::Set(t, _) | Type::Map(_, t, _) => {
+            collection(ty).max.max(type_elements(t))
+        }
+        Type::Record(fields) => {
+            let inner = fields.iter().map(|f| type_elements(&f.ty));
+            inner.fold(0.0, f64::max)
+        }
+        _ => 0.0,
     }
 }
 

@@ -5,7 +5,7 @@ use super::assemble::assemble;
 use super::prepare::Prepared;
 use super::select::Selection;
 use super::shape::ShapeId;
-use super::{Design, DesignError, Options, mix_of};
+use super::{Design, DesignError, Made, Options, make};
 use crate::model::Model;
 use crate::view::Structure;
 use std::collections::BTreeSet;
@@ -57,14 +57,12 @@ pub struct Flip {
 impl<'m> Study<'m> {
     /// Designs a model.
     pub fn new(model: &'m Model, options: &'m Options) -> Result<Study<'m>, DesignError> {
-        let (mix, at) = mix_of(model, options)?;
-        let prepared = Prepared::new(model, options, at)?;
-        let programme = prepared.programme(options);
-        let selection = programme
-            .solve(&BTreeSet::new())
-            .ok_or(DesignError::Infeasible)?;
-        let design = assemble(model, options, mix.clone(), &programme, &selection)?;
-        drop(programme);
+        let Made {
+            mix,
+            prepared,
+            selection,
+            design,
+        } = make(model, options)?;
         Ok(Study {
             model,
             options,

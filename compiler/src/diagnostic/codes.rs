@@ -150,4 +150,18 @@ codes! {
         "The counts of the subtypes add up to more than the count of their supertype, which includes them."
     OVERWRITES "W010" "two facts overwrite one another"
         "Two instances can have the same key in this structure, so that the second one written replaces the first. Querent completes the key; in a store without it, add what is missing."
+
+    // Limits of a target, found by the design.
+    PARTITION_LIMIT "W010" "partition beyond the target's limit"
+        "The rows, values or bytes of a partition may outgrow the target, and no bucket of time and no salt brings them down. The number that makes it so is underlined."
+    ROW_LIMIT "W011" "row beyond the target's limit"
+        "A row (a document, an item) may become larger than the target stores."
+    COLLECTION_LIMIT "W012" "collection beyond the target's limit"
+        "A collection may have more elements than the target keeps in one row."
+    KEY_LIMIT "W013" "key beyond the target's limit"
+        "A text that is kept in order may be too long for a key, which is then refused. State its largest length."
+    READ_LIMIT "W014" "partition read too often"
+        "The hottest partition is read more often than the target serves one. Salts do not help, because each read gathers all of them: a cache does, or a question that asks for less of it."
+    WRITE_LIMIT "W015" "partition written too often"
+        "The hottest partition takes more writes than the target accepts for one, and the writes fall on one row, which no salt divides, or on more salts than can be read."
 }

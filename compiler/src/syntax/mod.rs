@@ -3,6 +3,7 @@
 pub mod ast;
 mod format;
 mod lexer;
+pub mod locate;
 mod parser;
 mod span;
 

@@ -30,6 +30,8 @@ pub struct Choice {
     pub target: Option<String>,
     /// The rows that a partition may have, where not as many as the target says.
     pub partition_rows: Option<u64>,
+    /// The rows that may be written to a partition in a second, where the target says nothing.
+    pub partition_writes: Option<u64>,
     /// The mix.
     pub mix: Option<String>,
     /// Branches of the solver, where not as many as usual.
@@ -129,6 +131,12 @@ impl Script {
             options.target = target::named(name).ok_or_else(|| format!("no target {name}"))?;
             if let Some(rows) = self.choice.partition_rows {
                 options.target.limits.partition_rows = Some(rows as f64);
+            }
+            if let Some(writes) = self.choice.partition_writes {
+                options.target.limits.partition_writes = Some(target::Throughput {
+                    per_second: writes as f64,
+                    unit_bytes: None,
+                });
             }
         }
         if let Some(name) = &self.choice.cost_model {

@@ -34,6 +34,8 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             target: seed.is_multiple_of(3).then(|| "cassandra".to_owned()),
             // Partitions so small that most are spread over buckets or salts.
             partition_rows: seed.is_multiple_of(6).then(|| 2 + seed % 31),
+            // Partitions that take so few writes that most must be salted.
+            partition_writes: seed.is_multiple_of(9).then(|| 1 + seed % 17),
             mix: (model.mixes.len() > 1).then(|| model.mixes[seed as usize % 2].clone()),
             nodes: Some(20),
             schema: None,

@@ -32,6 +32,8 @@ fn parsed(text: &str) -> Model {
 fn designed(model: &Model, mix: Option<&str>) -> Design {
     let mut target = named("cassandra").unwrap();
     target.cost = cost_model("nose").unwrap().cost;
+    // Nor does it know of limits.
+    target.limits = target.limits.without_partitions();
     let options = Options {
         target,
         mix: mix.map(str::to_owned),

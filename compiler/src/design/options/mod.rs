@@ -14,6 +14,7 @@ pub use query::free_order;
 
 use super::plan::{Op, Plan, Term};
 use super::shape::{Requirement, ShapeId, Shapes};
+use super::spread::Pressure;
 use super::stats::Stats;
 use super::target::Target;
 use crate::model::{Expr, Model, ReferenceId, Type};
@@ -48,6 +49,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) shapes: Shapes,
     /// Types of the parameters of the statement at hand.
     pub(crate) params: Vec<Type>,
+    /// What presses on their partitions.
+    pub(crate) pressure: Pressure,
     /// Whether new candidates may be made: not where the structures are given.
     pub(crate) growing: bool,
     /// How deep inside subqueries the planner is.
@@ -102,6 +105,7 @@ impl<'a> Planner<'a> {
             target,
             shapes: Shapes::default(),
             params: vec![],
+            pressure: Pressure::default(),
             growing: true,
             depth: 0,
             steps: 0,

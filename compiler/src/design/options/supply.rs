@@ -457,10 +457,13 @@ impl Planner<'_> {
     /// An aggregate that a change maintains must be one that has a difference; a collection must
     /// fit into a row.
     fn embeddable(&self, scope: &Scope, atom: &Expr) -> bool {
-        match atom {
-            Expr::Aggregate(a) => !a.distinct || a.function == crate::model::AggregateFn::Count,
-            _ => self.stats.bytes(scope, atom).max <= self.target.limits.row_bytes / 16.0,
+        if let Expr::Aggregate(a) = atom {
+            return !a.distinct || a.function == crate::model::AggregateFn::Count;
         }
+        let limits = &self.target.limits;
+        let elements = self.stats.elements(scope, atom);
+        self.stats.bytes(scope, atom).max <= limits.row_bytes / 16.0
+            && limits.collection_elements.is_none_or(|l| elements <= l)
     }
 
     fn subquery(

@@ -1,8 +1,12 @@
 //! Targets: cost constants, limits and capabilities, as data. One file per target in `targets/`;
 //! cost models that are no target's own are in `cost-models/`.
 
+mod layout;
+mod limits;
 mod rules;
 
+pub use layout::{Columns, Contents, Extents, Layout};
+pub use limits::{Limits, Throughput};
 pub use rules::{Rules, Support};
 
 use super::stats::Stats;
@@ -20,6 +24,8 @@ pub struct Target {
     pub cost: Cost,
     /// Limits.
     pub limits: Limits,
+    /// How partitions are laid out.
+    pub layout: Layout,
     /// What it can do.
     pub capabilities: Capabilities,
 }
@@ -74,21 +80,6 @@ pub struct CostModel {
     pub cost: Cost,
 }
 
-/// Limits; none where there is no limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Rows of a partition.
-    pub partition_rows: Option<f64>,
-    /// Bytes of a partition.
-    pub partition_bytes: Option<f64>,
-    /// Bytes of a row.
-    pub row_bytes: f64,
-    /// Bytes of a key.
-    pub key_bytes: f64,
-    /// Structures of a design.
-    pub structures: usize,
-}
-
 /// Capabilities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capabilities {
@@ -103,20 +94,22 @@ pub struct Capabilities {
 }
 
 /// The names of the targets that ship.
-pub const NAMES: &[&str] = &["embedded", "cassandra"];
+pub const NAMES: &[&str] = &["embedded", "cassandra", "dynamodb", "mongodb"];
 
 /// A target by name.
 pub fn named(name: &str) -> Option<Target> {
     let text = match name {
         "embedded" => include_str!("../../../targets/embedded.json"),
         "cassandra" => include_str!("../../../targets/cassandra.json"),
+        "dynamodb" => include_str!("../../../targets/dynamodb.json"),
+        "mongodb" => include_str!("../../../targets/mongodb.json"),
         _ => return None,
     };
     serde_json::from_str(text).ok()
 }
 
 /// The names of the cost models: those of the targets, and those that are no target's.
-pub const COST_MODELS: &[&str] = &["embedded", "cassandra", "nose"];
+pub const COST_MODELS: &[&str] = &["embedded", "cassandra", "dynamodb", "mongodb", "nose"];
 
 /// A cost model by name.
 pub fn cost_model(name: &str) -> Option<CostModel> {

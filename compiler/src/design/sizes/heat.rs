@@ -1,0 +1,418 @@
+//! How often the hottest partition of a structure is read and written.
+//!
+//! A get falls on the hottest value of a partition key with that value's share of all rows: what
+//! the model states of the largest (`max`), else evenly. Buckets of time do not spread what
+//! happens now, so they count for nothing here. Salts spread what knows the row's key: writes, and
+//! gets of one row; a read that gathers all salts visits each of them.
+
+use crate::design::change::{Effect, Reading};
+use crate::design::plan::{Get, Op, Plan, StructureId, Sub, Term, Test};
+use crate::design::spread::spread;
+use crate::design::stats::Stats;
+use crate::design::target::Throughput;
+use crate::design::{PricedPlan, Purpose, Target, WritePlan};
+use crate::model::{Expr, Leaf};
+use crate::view::reads::{Route, RouteStep};
+use crate::view::typing::Scope;
+use crate::view::{Kind, Structure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Rates of the hottest partition, per second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Heat {
+    /// Gets.
+    pub reads: f64,
+    /// The same in the target's units.
+    pub read_units: f64,
+    /// Rows written.
+    pub writes: f64,
+    /// The same in the target's units.
+    pub write_units: f64,
+    /// Whose reads it are, the most units first.
+    pub readers: Vec<(String, f64)>,
+    /// Whose writes it are, the most units first.
+    pub writers: Vec<(String, f64)>,
+}
+
+impl Heat {
+    fn read(&mut self, by: &str, rate: f64, units: f64) {
+        self.reads += rate;
+        self.read_units += rate * units;
+        credit(&mut self.readers, by, rate * units);
+    }
+
+    fn write(&mut self, by: &str, rate: f64, units: f64) {
+        self.writes += rate;
+        self.write_units += rate * units;
+        credit(&mut self.writers, by, rate * units);
+    }
+}
+
+fn credit(to: &mut Vec<(String, f64)>, by: &str, units: f64) {
+    match to.iter_mut().find(|(name, _)| name == by) {
+        Some((_, known)) => *known += units,
+        None if units > 0.0 => to.push((by.into(), units)),
+        None => {}
+    }
+    to.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+}
+
+/// Measures statements against the structures that they read and write.
+pub(crate) struct Thermometer<'a, F> {
+    pub(crate) stats: Stats<'a>,
+    pub(crate) target: &'a Target,
+    /// A structure by its id.
+    pub(crate) structure: F,
+    /// What was found so far.
+    pub(crate) heats: BTreeMap<StructureId, Heat>,
+}
+
+impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
+    /// Adds the reads of a question.
+    pub(crate) fn question(&mut self, priced: &PricedPlan) {
+        self.plan(&priced.name, priced.weight, &priced.plan, &mut vec![]);
+    }
+
+    /// Adds the reads of a change; `named` tells the id of a structure.
+    pub(crate) fn change(&mut self, plan: &WritePlan, named: &dyn Fn(&str) -> Option<StructureId>) {
+        for find in &plan.finds {
+            self.plan(&plan.name, plan.weight, find, &mut vec![]);
+        }
+        for step in &plan.steps {
+            let found = named(&step.structure).and_then(|id| Some((id, (self.structure)(id)?)));
+            let Some((id, s)) = found else { continue };
+            let width = row_bytes(&self.stats, s);
+            let share = write_share(&self.stats, s);
+            let reads = match step.purpose {
+                // Counted with the plan above.
+                Purpose::Find(_) => 0.0,
+                Purpose::Values(_) | Purpose::Unique(..) | Purpose::Maintain => step.reads,
+                Purpose::Referrers(..) | Purpose::Support(_) => {
+                    let bound: Vec<&Expr> = s.partition.iter().collect();
+                    step.reads / self.stats.rows_per(s, &bound).avg.max(1.0)
+                }
+            };
+            let heat = self.heats.entry(id).or_default();
+            if reads > 0.0 {
+                let bytes = step.reads / reads * width;
+                let units = units(self.target.limits.partition_reads, bytes);
+                heat.read(&plan.name, plan.weight * reads * share, units);
+            }
+        }
+    }
+
+    /// Adds what a change writes to a structure.
+    pub(crate) fn written(&mut self, id: StructureId, by: &str, weight: f64, effects: &[Effect]) {
+        let Some(s) = (self.structure)(id) else {
+            return;
+        };
+        let effects: Vec<(f64, Effect)> = effects.iter().map(|e| (weight, e.clone())).collect();
+        let rate = Flows::new(&self.stats, s, &effects).hottest(&self.stats, s);
+        if rate > 0.0 {
+            let units = write_units(&self.stats, self.target, s);
+            self.heats.entry(id).or_default().write(by, rate, units);
+        }
+    }
+
+    /// Adds the reads of a plan; `frames` are the structures of the tuple that it starts from.
+    pub(crate) fn plan(
+        &mut self,
+        by: &str,
+        weight: f64,
+        plan: &Plan,
+        frames: &mut Vec<Option<StructureId>>,
+    ) {
+        frames.truncate(usize::from(plan.outer));
+        self.op(by, weight, &plan.root, frames);
+        for output in &plan.output {
+            self.term(by, weight, &output.term, frames);
+        }
+    }
+
+    /// Adds the reads of an operator and its inputs; tells the gets of the last one.
+    fn op(&mut self, by: &str, weight: f64, op: &Op, frames: &mut Vec<Option<StructureId>>) -> f64 {
+        match op {
+            Op::Input => 0.0,
+            Op::Get {
+                input,
+                get,
+                estimate,
+                ..
+            }
+            | Op::Merge {
+                input,
+                get,
+                estimate,
+                ..
+            } => {
+                let before = self.op(by, weight, input, frames);
+                if let Some(s) = (self.structure)(get.structure) {
+                    let touched = Touch::of(&self.stats, s, get, frames, &self.structure);
+                    let lookups = if touched.through_directory {
+                        before
+                    } else {
+                        estimate.gets / touched.pieces
+                    };
+                    let bytes =
+                        estimate.reads / estimate.gets.max(1e-9) * row_bytes(&self.stats, s);
+                    let units = units(self.target.limits.partition_reads, bytes);
+                    let heat = self.heats.entry(get.structure).or_default();
+                    heat.read(by, weight * lookups * touched.share, units);
+                }
+                frames.push(Some(get.structure));
+                estimate.gets
+            }
+            Op::Elements { input, of } => {
+                self.op(by, weight, input, frames);
+                self.term(by, weight, of, frames);
+                frames.push(None);
+                0.0
+            }
+            Op::Filter { input, tests, .. } => {
+                self.op(by, weight, input, frames);
+                tests.iter().for_each(|t| self.test(by, weight, t, frames));
+                0.0
+            }
+            Op::Distinct { input, .. }
+            | Op::Sort { input, .. }
+            | Op::Page { input, .. }
+            | Op::Limit { input, .. } => self.op(by, weight, input, frames),
+            Op::Aggregate { input, .. } => {
+                self.op(by, weight, input, frames);
+                frames.clear();
+                frames.push(None);
+                0.0
+            }
+        }
+    }
+
+    fn term(&mut self, by: &str, weight: f64, term: &Term, frames: &[Option<StructureId>]) {
+        match term {
+            Term::Sub(sub) => {
+                let (Sub::Nested(plan) | Sub::Scalar(plan)) = &**sub;
+                self.plan(by, weight, plan, &mut frames.to_vec());
+            }
+            Term::Shape(first, all) => {
+                self.term(by, weight, first, frames);
+                all.iter().for_each(|t| self.term(by, weight, t, frames));
+            }
+            Term::Key(all) | Term::Call(_, all) => {
+                all.iter().for_each(|t| self.term(by, weight, t, frames));
+            }
+            Term::Binary(_, a, b) | Term::At(a, b) => {
+                self.term(by, weight, a, frames);
+                self.term(by, weight, b, frames);
+            }
+            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+        }
+    }
+
+    fn test(&mut self, by: &str, weight: f64, test: &Test, frames: &[Option<StructureId>]) {
+        match test {
+            Test::And(all) | Test::Or(all) => {
+                all.iter().for_each(|t| self.test(by, weight, t, frames));
+            }
+            Test::Not(t) => self.test(by, weight, t, frames),
+            Test::Compare(a, _, b) | Test::InList(a, b) => {
+                self.term(by, weight, a, frames);
+                self.term(by, weight, b, frames);
+            }
+            Test::In(a, all) => {
+                self.term(by, weight, a, frames);
+                all.iter().for_each(|t| self.term(by, weight, t, frames));
+            }
+            Test::IsNull(a) => self.term(by, weight, a, frames),
+            Test::Exists(op) => {
+                self.op(by, weight, op, &mut frames.to_vec());
+            }
+        }
+    }
+}
+
+/// Where the gets of an operator fall.
+struct Touch {
+    /// The share of look-ups that visit the hottest partition.
+    share: f64,
+    /// Gets of one look-up.
+    pieces: f64,
+    /// Each get is one of the buckets that a directory listed for one look-up.
+    through_directory: bool,
+}
+
+impl Touch {
+    fn of<'s>(
+        stats: &Stats,
+        s: &Structure,
+        get: &Get,
+        frames: &[Option<StructureId>],
+        structure: &impl Fn(StructureId) -> Option<&'s Structure>,
+    ) -> Touch {
+        let spread = spread(s);
+        let before = spread.as_ref().map_or(s.partition.len(), |s| s.before);
+        let prefix: Vec<&Expr> = s.partition.iter().take(before.min(get.eq.len())).collect();
+        // What is followed to is met as often as it is referred to.
+        let referred = get
+            .eq
+            .iter()
+            .filter_map(|t| followed(stats, s, t, frames, structure));
+        let share = referred.fold(stats.share(s, &prefix), f64::max);
+        let mut touch = Touch {
+            share,
+            pieces: 1.0,
+            through_directory: false,
+        };
+        let last = frames.len().checked_sub(1);
+        if let Some(spread) = &spread {
+            touch.through_directory = spread.buckets.is_some()
+                && matches!(get.eq.get(before),
+                    Some(Term::Column { frame, .. }) if Some(usize::from(*frame)) == last)
+                && frames
+                    .last()
+                    .copied()
+                    .flatten()
+                    .and_then(structure)
+                    .is_some_and(|d| {
+                        d.kind == Kind::Groups && s.partition.get(..before) == Some(&d.partition)
+                    });
+            // Who names a time may mean any.
+            if let (false, Some(_), Some(bucket)) = (
+                touch.through_directory,
+                get.eq.get(before).filter(|_| spread.buckets.is_some()),
+                s.partition.get(before),
+            ) {
+                let scope = Scope::new(stats.model, s.anchor, &s.over);
+                touch.share /= stats.cardinality(&scope, bucket).max(1.0);
+            }
+            let salt = spread.salts.zip(get.eq.get(s.partition.len() - 1));
+            match salt {
+                Some((salts, Term::Item)) => touch.pieces = salts as f64,
+                Some((salts, _)) => touch.share /= salts as f64,
+                None => {}
+            }
+        }
+        touch
+    }
+}
+
+/// The share of the most referred to instance, where a get follows a reference to the anchor.
+fn followed<'s>(
+    stats: &Stats,
+    s: &Structure,
+    term: &Term,
+    frames: &[Option<StructureId>],
+    structure: &impl Fn(StructureId) -> Option<&'s Structure>,
+) -> Option<f64> {
+    let Term::Column {
+        frame,
+        column,
+        path,
+    } = term
+    else {
+        return None;
+    };
+    let from = structure(frames.get(usize::from(*frame)).copied().flatten()?)?;
+    let Expr::Path {
+        node: 0,
+        steps,
+        leaf: Leaf::Attribute(..),
+        ..
+    } = from.values().nth(usize::from(*column))?
+    else {
+        return None;
+    };
+    let reference = stats.model.reference(*steps.last()?);
+    let leads = stats.model.entity(reference.target).root == s.anchor && path.is_empty();
+    leads.then(|| (reference.max / stats.count(reference.entity)).min(1.0))
+}
+
+/// The rows that changes write to a structure.
+#[derive(Debug)]
+pub(crate) struct Flows(Vec<Flow>);
+
+#[derive(Debug)]
+struct Flow {
+    /// Rows a second.
+    rows: f64,
+    /// The share of them that falls on the rows of one and the same anchor.
+    anchor: f64,
+}
+
+impl Flows {
+    pub(crate) fn new(stats: &Stats, s: &Structure, effects: &[(f64, Effect)]) -> Flows {
+        let reading = Reading::new(stats, s);
+        let mut flows = Vec::new();
+        for (rate, effect) in effects {
+            for (route, hit) in reading.hits(stats, effect) {
+                flows.push(Flow {
+                    rows: rate * hit.puts.max(hit.deletes),
+                    anchor: anchor_share(stats, &route),
+                });
+            }
+        }
+        Flows(flows)
+    }
+
+    /// Rows a second that fall on the hottest partition of the structure, or of the same spread.
+    pub(crate) fn hottest(&self, stats: &Stats, s: &Structure) -> f64 {
+        let share = write_share(stats, s);
+        let hot = self.0.iter().map(|f| f.rows * share.max(f.anchor));
+        hot.sum()
+    }
+}
+
+/// The units that one row written takes.
+pub(crate) fn write_units(stats: &Stats, target: &Target, s: &Structure) -> f64 {
+    units(target.limits.partition_writes, row_bytes(stats, s))
+}
+
+/// How much of what happens at the end of a way meets one and the same instance at its start: as
+/// many as refer to the most popular one.
+fn anchor_share(stats: &Stats, route: &Route) -> f64 {
+    let back = route.iter().map(|step| match step {
+        RouteStep::Back(r) => Some(*r),
+        RouteStep::One(_) => None,
+    });
+    let Some(back) = back.collect::<Option<Vec<_>>>() else {
+        return 0.0;
+    };
+    let most: f64 = back.iter().map(|r| stats.referrers(*r).max).product();
+    let all = back.last().map(|r| stats.model.reference(*r).entity);
+    all.map_or(0.0, |e| (most / stats.count(e)).min(1.0))
+}
+
+/// The share of a structure's writes that falls on its hottest partition.
+fn write_share(stats: &Stats, s: &Structure) -> f64 {
+    let spread = spread(s);
+    let before = spread.as_ref().map_or(s.partition.len(), |s| s.before);
+    let past = |e: &&Expr| !matches!(e, Expr::Call(f, _) if f.rounds_time());
+    let prefix: Vec<&Expr> = s.partition.iter().take(before).filter(past).collect();
+    let share = stats.share(s, &prefix);
+    let Some(salts) = spread.and_then(|s| s.salts) else {
+        return share;
+    };
+    // A group is one row, which no salt divides.
+    let row = match s.kind {
+        Kind::Lists => 0.0,
+        Kind::Groups => {
+            let key: Vec<&Expr> = s.key().filter(past).collect();
+            let own = key.into_iter().filter(|e| !is_salt(e));
+            stats.share(s, &own.collect::<Vec<_>>())
+        }
+    };
+    (share / salts as f64).max(row)
+}
+
+fn is_salt(part: &Expr) -> bool {
+    matches!(part, Expr::Call(crate::model::Function::Hash, _))
+}
+
+/// Bytes of a structure's row, on average.
+fn row_bytes(stats: &Stats, s: &Structure) -> f64 {
+    let scope = Scope::new(stats.model, s.anchor, &s.over);
+    s.values().map(|e| stats.bytes(&scope, e).avg).sum()
+}
+
+fn units(limit: Option<Throughput>, bytes: f64) -> f64 {
+    limit.map_or(1.0, |limit| limit.units(bytes))
+}

@@ -1,0 +1,69 @@
+//! Where a declaration stands, by its name: for findings that are made long after the text was
+//! read. The place is that of the number that the declaration states, else that of its name.
+
+use super::Span;
+use super::ast::{Ast, Declaration, Entity, FieldKind, Size, TypeKind};
+
+/// An entity: its count.
+pub fn entity(tree: &Ast, name: &str) -> Option<Span> {
+    let entity = declared(tree, name)?;
+    let count = entity.count.as_ref().map(|c| c.span);
+    Some(count.unwrap_or(entity.name.span))
+}
+
+/// A field: its largest size. The ends of a many-to-many relationship are `to` and `from` of
+/// `Entity.name`.
+pub fn field(tree: &Ast, owner: &str, name: &str) -> Option<Span> {
+    if let Some((entity, link)) = owner.split_once('.') {
+        let field = fields(tree, entity, link)?;
+        let FieldKind::Link(sides) = &field.kind else {
+            return Some(field.name.span);
+        };
+        let size = if name == "from" {
+            &sides.forward
+        } else {
+            &sides.backward
+        };
+        return Some(stated(size).unwrap_or(field.name.span));
+    }
+    let name = name.split('@').next().unwrap_or(name);
+    let field = fields(tree, owner, name)?;
+    let size = match &field.kind {
+        FieldKind::Link(link) => stated(&link.backward),
+        FieldKind::Value(ty) => match &ty.kind {
+            TypeKind::Named { size, .. } => stated(size),
+            TypeKind::Record(_) => None,
+        },
+    };
+    Some(size.unwrap_or(field.name.span))
+}
+
+/// A question or a change: its rate.
+pub fn statement(tree: &Ast, name: &str) -> Option<Span> {
+    tree.declarations.iter().find_map(|d| {
+        let (own, options) = match d {
+            Declaration::Question(q) => (&q.name, &q.options),
+            Declaration::Change(c) => (&c.name, &c.options),
+            _ => return None,
+        };
+        let rate = options.rates.first().map(|r| r.number.span);
+        (own.text == name).then(|| rate.unwrap_or(own.span))
+    })
+}
+
+fn declared<'t>(tree: &'t Ast, name: &str) -> Option<&'t Entity> {
+    tree.declarations.iter().find_map(|d| match d {
+        Declaration::Entity(e) if e.name.text == name => Some(e),
+        _ => None,
+    })
+}
+
+fn fields<'t>(tree: &'t Ast, entity: &str, field: &str) -> Option<&'t super::ast::Field> {
+    let fields = &declared(tree, entity)?.fields;
+    fields.iter().find(|f| f.name.text == field)
+}
+
+fn stated(size: &Size) -> Option<Span> {
+    let number = size.max.as_ref().or(size.avg.as_ref());
+    number.map(|n| n.span)
+}

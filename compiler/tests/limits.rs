@@ -1,0 +1,337 @@
+//! Limits of a target: sizes by its formula, rates of the hottest partition, what the design does
+//! about them, and what it says where nothing helps.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use proptest::prelude::*;
+use querent_compiler::design::{Design, Heat, Options, Subject, design, target};
+use querent_compiler::model::{EntityId, Model, Type};
+use querent_compiler::value::Value;
+use querent_compiler::view::facts::{MemoryFacts, key_of_row};
+use querent_compiler::view::rows::rows;
+use querent_compiler::view::typing::Scope;
+use querent_compiler::view::{Kind, Structure};
+use std::collections::BTreeMap;
+
+fn designed(text: &str, on: &str) -> (Model, Design) {
+    let (model, found) = querent_compiler::parse("test.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let mut options = Options::embedded();
+    options.target = target::named(on).unwrap();
+    let design = design(&model, &options).unwrap();
+    (model, design)
+}
+
+fn heat<'d>(design: &'d Design, structure: &str) -> &'d Heat {
+    let at = design.structures.iter().position(|s| s.name == structure);
+    let at = at.unwrap_or_else(|| panic!("{:?}", names(design)));
+    design.notes[at].sizes.heat.as_ref().unwrap()
+}
+
+fn names(design: &Design) -> Vec<&str> {
+    design.structures.iter().map(|s| s.name.as_str()).collect()
+}
+
+/// Salts of the structure that a question reads first.
+fn salts(design: &Design, question: &str) -> Option<i64> {
+    let plan = design.plans.iter().find(|p| p.name == question).unwrap();
+    let at = usize::from(plan.plan.root.first_read().unwrap());
+    querent_compiler::design::spread::spread(&design.structures[at])?.salts
+}
+
+/// Rooms by hotel and day: 4 columns, 3 of them key, none static; 100 rooms for two years.
+const ROOMS: &str = "
+model rooms
+enum Room { r1, r2, r3 }
+entity Hotel (10) { id text(14) key }
+entity Availability (730k) {
+  hotel -> Hotel as rooms (avg 73k, max 73k) key
+  day   date  key
+  room  Room  key
+  free  bool
+}
+question rooms_of (10/s) select day, room, free from Availability where hotel.id = $h order by day, room
+change book (10/s) update Availability set free where hotel.id = $h and day = $d and room = $r
+";
+
+#[test]
+fn a_published_example_of_sizes() {
+    let (_, design) = designed(ROOMS, "cassandra");
+    assert_eq!(design.warnings, vec![]);
+    let plan = &design.plans[0].plan;
+    let at = usize::from(plan.root.first_read().unwrap());
+    let sizes = &design.notes[at].sizes;
+    assert_eq!(sizes.partition_rows_max, 73_000.0);
+    assert_eq!(sizes.partition_values_max, 73_000.0);
+    // The hotel's key once, and for each row day, room, a bool and 8 bytes.
+    assert_eq!(
+        sizes.partition_bytes_max,
+        16.0 + 73_000.0 * (4.0 + 2.0 + 1.0 + 8.0)
+    );
+}
+
+/// Bytes of a value, by looking at it.
+fn width(value: &Value, ty: &Type) -> f64 {
+    match (value, ty) {
+        (Value::Text(t), _) => t.len() as f64 + 2.0,
+        (_, Type::Bool) => 1.0,
+        (_, Type::Int | Type::Date) => 4.0,
+        (_, Type::Enum(_)) => 2.0,
+        (_, Type::BigInt | Type::Float | Type::Timestamp) => 8.0,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The values and bytes of the largest partition, cell by cell.
+fn counted(model: &Model, s: &Structure, facts: &MemoryFacts) -> (f64, f64) {
+    let scope = Scope::new(model, s.anchor, &s.over);
+    let types: Vec<Type> = s.values().map(|e| scope.type_of(model, &[], e).0).collect();
+    let before = s.partition.len();
+    let mut partitions: BTreeMap<Vec<Value>, (f64, f64)> = BTreeMap::new();
+    for (key, columns) in rows(model, s, facts) {
+        let once: f64 = key
+            .iter()
+            .zip(&types)
+            .take(before)
+            .map(|(v, t)| width(v, t))
+            .sum();
+        let partition = partitions
+            .entry(key[..before].to_vec())
+            .or_insert((0.0, once));
+        let all: Vec<&Value> = key.iter().chain(&columns).collect();
+        for (at, value) in all.iter().enumerate().skip(before) {
+            // The hidden count of a group has no expression.
+            partition.1 += types.get(at).map_or(8.0, |ty| width(value, ty));
+            if at >= s.key_len() {
+                partition.0 += 1.0;
+                partition.1 += 8.0;
+            }
+        }
+    }
+    let most = |a: (f64, f64), b: &(f64, f64)| (a.0.max(b.0), a.1.max(b.1));
+    partitions.values().fold((0.0, 0.0), most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A model whose volumes are those of its facts: the largest partition of every structure that
+    /// starts with the relationship has the values and bytes that were computed.
+    #[test]
+    fn computed_sizes_are_those_of_the_rows(
+        many in 1usize..60,
+        extra in prop::collection::vec(prop::sample::select(vec!["int", "bigint", "bool", "date", "float"]), 0..5),
+    ) {
+        let fields: String = extra.iter().enumerate().map(|(i, ty)| format!("  c{i} {ty}\n")).collect();
+        let text = format!("
+model test
+entity Owner (1) {{ id text(5, max 5) key }}
+entity Thing ({many}) {{
+  owner -> Owner as things (avg {many}, max {many}) key
+  n int key
+{fields}}}
+question things (10/s) select * from Thing where owner.id = $o order by n
+question counted (10/s) select count(*) as n from Thing where owner.id = $o
+change add (1/s) insert Thing
+");
+        let (model, design) = designed(&text, "cassandra");
+        let owner = Value::Text("owner".into());
+        let mut facts = MemoryFacts::default();
+        facts.set(&model, EntityId(0), std::slice::from_ref(&owner), Some(vec![owner.clone()]));
+        for n in 0..many {
+            let mut row = vec![Value::Key(vec![owner.clone()]), Value::Int(n as i64)];
+            row.extend(extra.iter().map(|ty| match *ty {
+                "bool" => Value::Bool(n % 2 == 0),
+                "date" => Value::Date(n as i32),
+                "float" => Value::Float(n as f64),
+                _ => Value::Int(n as i64),
+            }));
+            let key = key_of_row(&model, EntityId(1), &row);
+            facts.set(&model, EntityId(1), &key, Some(row));
+        }
+        let mut compared = 0;
+        for (s, note) in design.structures.iter().zip(&design.notes) {
+            // A bigint is what counts are.
+            if s.anchor != EntityId(1) || s.partition.len() != 1 {
+                continue;
+            }
+            let (values, bytes) = counted(&model, s, &facts);
+            prop_assert_eq!(note.sizes.partition_values_max, values, "{}", &s.name);
+            prop_assert_eq!(note.sizes.partition_bytes_max, bytes, "{}", &s.name);
+            compared += usize::from(s.kind == Kind::Lists);
+        }
+        prop_assert!(compared > 0);
+    }
+}
+
+const READINGS: &str = "
+model readings
+entity Sensor (1k) { serial text(12, max 40) key }
+entity Reading (100M) {
+  sensor -> Sensor as readings (avg 100k, max 50M) key
+  at timestamp key
+  value float
+}
+question latest (ASKED/s) select at, value from Reading where sensor.serial = $s order by at desc limit 10
+change measure (WRITTEN/s) insert Reading
+";
+
+fn readings(asked: &str, written: &str) -> (String, Design) {
+    let text = READINGS.replace("ASKED", asked).replace("WRITTEN", written);
+    let design = designed(&text, "dynamodb").1;
+    (text, design)
+}
+
+#[test]
+fn a_partition_that_is_cold_enough_is_left_alone() {
+    let (_, design) = readings("1k", "1k");
+    assert_eq!(design.warnings, vec![]);
+    assert_eq!(salts(&design, "latest"), None);
+    // Half of all readings are of one sensor.
+    assert_eq!(heat(&design, "reading").writes, 500.0);
+    assert_eq!(
+        heat(&design, "reading").reads,
+        500.0 + 500.0,
+        "asked, and checked to be new"
+    );
+}
+
+#[test]
+fn hot_writes_are_salted_by_the_fewest_salts_that_bring_them_down() {
+    // 5,000 and 20,000 of them fall on one sensor; half of 1,000 units is what a salt may take.
+    for (written, expected) in [("10k", 16), ("40k", 64)] {
+        let (_, design) = readings("1k", written);
+        assert_eq!(design.warnings, vec![], "{written}");
+        assert_eq!(salts(&design, "latest"), Some(expected));
+        let heat = heat(&design, "reading");
+        assert!(heat.write_units <= 500.0, "{heat:?}");
+        // Each of the 500 reads of the hot sensor visits every salt.
+        let latest = heat
+            .readers
+            .iter()
+            .find(|(name, _)| name == "latest")
+            .unwrap();
+        assert_eq!(latest.1, 500.0);
+    }
+}
+
+#[test]
+fn more_writes_than_salts_can_take_name_the_change() {
+    let (text, design) = readings("1k", "10M");
+    let found = design.warnings.iter().find(|w| w.code == "W015").unwrap();
+    assert_eq!(found.subject, Subject::Change("measure".into()));
+    assert_eq!(found.limit, 1000.0);
+    assert!(
+        found.message.contains("Reading.sensor says (max 50000000)"),
+        "{found}"
+    );
+    assert_eq!(found.diagnostic(&text).span.of(&text), "10M");
+}
+
+#[test]
+fn hot_reads_are_told_and_not_salted() {
+    let (text, design) = readings("20k", "1k");
+    assert_eq!(salts(&design, "latest"), None);
+    let found = design.warnings.iter().find(|w| w.code == "W014").unwrap();
+    assert_eq!(found.subject, Subject::Question("latest".into()));
+    assert!(found.help.contains("cache"), "{}", found.help);
+    assert_eq!(found.diagnostic(&text).span.of(&text), "20k");
+}
+
+#[test]
+fn a_counter_is_one_row_that_no_salt_divides() {
+    let (_, design) = designed(
+        "
+model likes
+entity Post (1k) { id bigint key }
+entity Like (1B) { post -> Post as likes (avg 1M, max 100M) key  by bigint key }
+question likes (1k/s) select count(likes) as n from Post where id = $p
+change like (20k/s) insert Like
+",
+        "dynamodb",
+    );
+    let found = design.warnings.iter().find(|w| w.code == "W015");
+    // A tenth of all likes is of one post.
+    let found = found.unwrap_or_else(|| panic!("{:?} {:?}", names(&design), design.warnings));
+    assert!(found.found >= 2000.0 && found.found < 4001.0, "{found}");
+}
+
+#[test]
+fn weights_are_no_rates() {
+    let text = READINGS
+        .replace("ASKED/s", "20k")
+        .replace("WRITTEN/s", "10M");
+    let (model, design) = designed(&text, "dynamodb");
+    assert_eq!(design.warnings, vec![]);
+    let json = design.to_json(&model, 0.0);
+    assert!(json["structures"][0]["partition_reads_max"].is_null());
+}
+
+/// 20,000 rows are few; the five columns that the question copies make 100,000 values of them.
+#[test]
+fn values_of_copied_columns_count() {
+    let text = "
+model wide
+entity Owner (1k) { id bigint key }
+entity Thing (10M) {
+  id bigint key
+  owner -> Owner as things (avg 10k, max 30k)
+  a int b int c int d int e int
+}
+question things (1k/s) select a, b, c, d, e from Thing where owner.id = $o order by id limit 100
+change add (1/s) insert Thing
+";
+    let (_, design) = designed(text, "cassandra");
+    assert_eq!(design.warnings, vec![]);
+    for (s, note) in design.structures.iter().zip(&design.notes) {
+        assert!(note.sizes.partition_values_max <= 100_000.0, "{}", s.name);
+    }
+    assert!(salts(&design, "things").is_some(), "{:?}", names(&design));
+}
+
+/// The rows of a partition behind two references are those of all that refer to it on the way.
+#[test]
+fn a_path_of_two_references_multiplies_their_maxima() {
+    let (_, design) = designed(
+        "
+model replies
+entity User (1k) { id bigint key }
+entity Post (10k) { id bigint key  author -> User as posts (avg 10, max 100) }
+entity Reply (100k) { id bigint key  post -> Post as replies (avg 10, max 200)  body text(50) }
+question received (1k/s) select body from Reply where post.author.id = $u
+change reply (1/s) insert Reply
+",
+        "embedded",
+    );
+    let by_author = design.structures.iter().zip(&design.notes);
+    let most = by_author.filter(|(s, _)| s.name == "reply_by_post_author_id");
+    let most: Vec<f64> = most.map(|(_, n)| n.sizes.partition_rows_max).collect();
+    assert_eq!(most, [20_000.0]);
+}
+
+#[test]
+fn collections_beyond_the_limit_are_told_or_not_embedded() {
+    let text = "
+model tags
+entity Post (1k) { id bigint key  tags set<int> (avg 10, max 70k) }
+question tags (1k/s) select tags from Post where id = $p
+change add (1/s) insert Post
+";
+    let (_, design) = designed(text, "cassandra");
+    let found = design.warnings.iter().find(|w| w.code == "W012").unwrap();
+    assert_eq!((found.found, found.limit), (70_000.0, 65_535.0));
+    assert_eq!(found.subject, Subject::Field("Post".into(), "tags".into()));
+    assert_eq!(found.diagnostic(text).span.of(text), "70k");
+    assert_eq!(design.notes[0].sizes.collection_elements_max, 70_000.0);
+    // What can have rows of its own has them.
+    let (_, design) = designed(
+        "
+model comments
+entity Post (1k) { id bigint key }
+entity Comment (10k) { id bigint key  post -> Post as comments (avg 10, max 70k) }
+question discussion (1k/s) select comments { id } from Post where id = $p
+change add (1/s) insert Comment
+",
+        "cassandra",
+    );
+    assert_eq!(design.warnings, vec![]);
+}
