@@ -62,6 +62,9 @@ fn a_published_example_of_sizes() {
     let sizes = &design.notes[at].sizes;
     assert_eq!(sizes.partition_rows_max, 73_000.0);
     assert_eq!(sizes.partition_values_max, 73_000.0);
+    // A tenth of the bookings is of each hotel.
+    let heat = sizes.heat.as_ref().unwrap();
+    assert_eq!(heat.writes, 1.0);
     // The hotel's key once, and for each row day, room, a bool and 8 bytes.
     assert_eq!(
         sizes.partition_bytes_max,

@@ -98,9 +98,11 @@ fn rate(rate: f64, units: f64, limit: Option<Throughput>) -> String {
 }
 
 fn allowed(limit: Throughput) -> String {
-    let rate = number::rate(limit.per_second);
     match limit.unit_bytes {
-        Some(bytes) => format!("{rate} units of {}", number::bytes(bytes)),
-        None => rate,
+        Some(bytes) => {
+            let units = number::count(limit.per_second);
+            format!("{units} units of {} a second", number::bytes(bytes))
+        }
+        None => number::rate(limit.per_second),
     }
 }

@@ -343,7 +343,11 @@ impl Flows {
         let reading = Reading::new(stats, s);
         let mut flows = Vec::new();
         for (rate, effect) in effects {
-            for (route, hit) in reading.hits(stats, effect) {
+            // A change that names an instance finds it: less than one is an average over keys
+            // that nobody asks for.
+            let mut effect = effect.clone();
+            effect.count.avg = effect.count.avg.max(1.0);
+            for (route, hit) in reading.hits(stats, &effect) {
                 flows.push(Flow {
                     rows: rate * hit.puts.max(hit.deletes),
                     anchor: anchor_share(stats, &route),
