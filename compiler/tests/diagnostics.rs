@@ -43,8 +43,8 @@ fn sections() -> BTreeMap<String, (String, Vec<Example>)> {
             // The rest of the fence says which finding the book's own test expects.
             .map(|b| {
                 let (fence, text) = b.split_once('\n').unwrap();
-                let words = fence.split(',');
-                let target = words.filter_map(|w| w.strip_prefix("target=")).next();
+                let mut words = fence.split(',');
+                let target = words.find_map(|w| w.strip_prefix("target="));
                 let text = text.split("```").next().unwrap();
                 (target.map(str::to_owned), text.to_owned())
             });

@@ -220,7 +220,7 @@ fn hot_writes_are_salted_by_the_fewest_salts_that_bring_them_down() {
 #[test]
 fn more_writes_than_salts_can_take_name_the_change() {
     let (text, design) = readings("1k", "10M");
-    let found = design.warnings.iter().find(|w| w.code == "W015").unwrap();
+    let found = design.warnings.iter().find(|w| w.code == "W025").unwrap();
     assert_eq!(found.subject, Subject::Change("measure".into()));
     assert_eq!(found.limit, 1000.0);
     assert!(
@@ -234,7 +234,7 @@ fn more_writes_than_salts_can_take_name_the_change() {
 fn hot_reads_are_told_and_not_salted() {
     let (text, design) = readings("20k", "1k");
     assert_eq!(salts(&design, "latest"), None);
-    let found = design.warnings.iter().find(|w| w.code == "W014").unwrap();
+    let found = design.warnings.iter().find(|w| w.code == "W024").unwrap();
     assert_eq!(found.subject, Subject::Question("latest".into()));
     assert!(found.help.contains("cache"), "{}", found.help);
     assert_eq!(found.diagnostic(&text).span.of(&text), "20k");
@@ -252,7 +252,7 @@ change like (20k/s) insert Like
 ",
         "dynamodb",
     );
-    let found = design.warnings.iter().find(|w| w.code == "W015");
+    let found = design.warnings.iter().find(|w| w.code == "W025");
     // A tenth of all likes is of one post.
     let found = found.unwrap_or_else(|| panic!("{:?} {:?}", names(&design), design.warnings));
     assert!(found.found >= 2000.0 && found.found < 4001.0, "{found}");
@@ -320,7 +320,7 @@ question tags (1k/s) select tags from Post where id = $p
 change add (1/s) insert Post
 ";
     let (_, design) = designed(text, "cassandra");
-    let found = design.warnings.iter().find(|w| w.code == "W012").unwrap();
+    let found = design.warnings.iter().find(|w| w.code == "W022").unwrap();
     assert_eq!((found.found, found.limit), (70_000.0, 65_535.0));
     assert_eq!(found.subject, Subject::Field("Post".into(), "tags".into()));
     assert_eq!(found.diagnostic(text).span.of(text), "70k");

@@ -152,16 +152,16 @@ codes! {
         "Two instances can have the same key in this structure, so that the second one written replaces the first. Querent completes the key; in a store without it, add what is missing."
 
     // Limits of a target, found by the design.
-    PARTITION_LIMIT "W010" "partition beyond the target's limit"
+    PARTITION_LIMIT "W020" "partition beyond the target's limit"
         "The rows, values or bytes of a partition may outgrow the target, and no bucket of time and no salt brings them down. The number that makes it so is underlined."
-    ROW_LIMIT "W011" "row beyond the target's limit"
+    ROW_LIMIT "W021" "row beyond the target's limit"
         "A row (a document, an item) may become larger than the target stores."
-    COLLECTION_LIMIT "W012" "collection beyond the target's limit"
+    COLLECTION_LIMIT "W022" "collection beyond the target's limit"
         "A collection may have more elements than the target keeps in one row."
-    KEY_LIMIT "W013" "key beyond the target's limit"
+    KEY_LIMIT "W023" "key beyond the target's limit"
         "A text that is kept in order may be too long for a key, which is then refused. State its largest length."
-    READ_LIMIT "W014" "partition read too often"
+    READ_LIMIT "W024" "partition read too often"
         "The hottest partition is read more often than the target serves one. Salts do not help, because each read gathers all of them: a cache does, or a question that asks for less of it."
-    WRITE_LIMIT "W015" "partition written too often"
+    WRITE_LIMIT "W025" "partition written too often"
         "The hottest partition takes more writes than the target accepts for one, and the writes fall on one row, which no salt divides, or on more salts than can be read."
 }
