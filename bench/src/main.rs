@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let done = match what {
         "" => reddit::run(rest).and_then(|()| design::run()),
         "reddit" => reddit::run(rest),
+        "one" => reddit::one::run(rest),
         "load" => load::run(rest),
         "load-child" => load::child(rest),
         "design" if rest.iter().any(|a| a == "--scale") => {

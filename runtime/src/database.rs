@@ -2,7 +2,7 @@
 
 use crate::change::{ChangeFailure, Receipt, Work};
 use crate::clock::{Clock, SystemClock};
-use crate::operator::{Actual, Answer, Ask, AskError};
+use crate::operator::{Actual, Answer, Ask, AskError, BoundPlan};
 use crate::params::{ParamError, Params};
 use crate::schema::Schema;
 use crate::store::lmdb::{self, Lmdb};
@@ -274,9 +274,11 @@ impl<S: Store> Snapshot<S> {
             .params;
         let params = params.into().bind(&self.schema.model, declared)?;
         let plan = &self.schema.design.plans.get(at).ok_or_else(unknown)?.plan;
+        let bound = self.schema.question(at)?.ok_or_else(unknown)?;
         Ok(Asked {
             schema: &self.schema,
             plan,
+            bound,
             params,
             declared,
             reader: S::reader(&self.inner),
@@ -297,8 +299,9 @@ impl<S: Store> Snapshot<S> {
 
 /// A prepared question.
 pub struct Asked<'s, S: Store> {
-    schema: &'s Schema,
+    schema: &'s Arc<Schema>,
     plan: &'s Plan,
+    bound: &'s BoundPlan,
     params: Vec<Value>,
     declared: &'s [Param],
     reader: S::Reader<'s>,
@@ -311,11 +314,10 @@ impl<'s, S: Store> Asked<'s, S> {
         's: 'a,
     {
         let ask = Ask {
-            layouts: &self.schema.layouts,
             params: &self.params,
             declared: self.declared,
         };
-        Ok(Answer::new(self.plan, &self.reader, ask)?)
+        Ok(Answer::new(self.bound, &self.reader, ask)?)
     }
 
     /// The plan.
@@ -331,7 +333,7 @@ impl<'s, S: Store> Asked<'s, S> {
             rows: vec![],
             cursors: vec![],
             profile: vec![],
-            schema_model: Arc::new(self.schema.model.clone()),
+            schema: Arc::clone(self.schema),
         };
         while let Some(row) = answer.next_row()? {
             answered.rows.push(row.to_values()?);
@@ -355,7 +357,7 @@ pub struct Answered {
     pub cursors: Vec<Vec<Value>>,
     /// What each step did.
     pub profile: Vec<Actual>,
-    schema_model: Arc<Model>,
+    schema: Arc<Schema>,
 }
 
 impl Answered {
@@ -370,7 +372,7 @@ impl Answered {
             let fields = self.plan.output.iter().zip(row).map(|(o, value)| {
                 (
                     o.name.clone(),
-                    querent_compiler::codec::to_json(&self.schema_model, &o.ty, value),
+                    querent_compiler::codec::to_json(&self.schema.model, &o.ty, value),
                 )
             });
             serde_json::Value::Object(fields.collect())

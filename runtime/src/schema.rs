@@ -1,13 +1,15 @@
 //! What an open database knows of itself: model, design, layouts and access paths.
 
 use crate::layout::{Column, KeyPart, Layout};
+use crate::operator::{AskError, BoundPlan};
 use querent_compiler::design::access::Access;
-use querent_compiler::design::{Design, StructureId};
+use querent_compiler::design::{Design, Plan, StructureId};
 use querent_compiler::model::{EntityId, Field, Model, Sequence};
 use querent_compiler::value::Value;
 use querent_compiler::view::reads::{Position, Route, reads};
 use querent_compiler::view::stored_types;
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 /// The name of the structure in which sequences count.
 const SEQUENCES: &str = "_sequences";
@@ -20,41 +22,74 @@ pub struct Schema {
     /// The design.
     pub design: Design,
     /// The layouts of the design's structures, by position, and behind them that of the sequences.
-    pub layouts: Vec<Layout>,
+    pub layouts: Vec<Arc<Layout>>,
     /// Access paths.
     pub access: Access,
     /// What each structure reads.
     pub(crate) reads: Vec<BTreeMap<Route, Position>>,
+    /// The plans of the questions, bound when they are first asked.
+    questions: Vec<OnceLock<BoundPlan>>,
+    /// The plans that find what a change is about, by change, bound when they are first needed.
+    finds: Vec<Vec<OnceLock<BoundPlan>>>,
 }
 
 impl Schema {
     /// Derives everything from a model and its design.
     pub fn new(model: Model, design: Design) -> Schema {
-        let mut layouts: Vec<Layout> = design
-            .structures
-            .iter()
-            .map(|s| {
-                let types = stored_types(&model, s);
-                let columns = types.columns.into_iter();
-                Layout::new(
-                    types.key,
-                    columns
-                        .map(|(ty, optional)| Column { ty, optional })
-                        .collect(),
-                )
-                .named(&s.name)
-            })
-            .collect();
-        layouts.push(sequence_layout());
+        let layouts = design.structures.iter().map(|s| {
+            let types = stored_types(&model, s);
+            let columns = types.columns.into_iter();
+            Layout::new(
+                types.key,
+                columns
+                    .map(|(ty, optional)| Column { ty, optional })
+                    .collect(),
+            )
+            .named(&s.name)
+        });
+        let layouts = layouts.chain([sequence_layout()]).map(Arc::new).collect();
         let access = Access::new(&model, &design.structures);
         let reads = design.structures.iter().map(|s| reads(&model, s)).collect();
+        let unbound = |plans: usize| (0..plans).map(|_| OnceLock::new()).collect();
+        let questions = unbound(design.plans.len());
+        let finds = design.writes.iter().map(|w| unbound(w.finds.len()));
+        let finds = finds.collect();
         Schema {
             model,
             design,
             layouts,
             access,
             reads,
+            questions,
+            finds,
         }
+    }
+
+    /// The bound plan of a question, by its position.
+    pub(crate) fn question(&self, at: usize) -> Result<Option<&BoundPlan>, AskError> {
+        let plan = self.design.plans.get(at).map(|one| &one.plan);
+        self.bound(plan.zip(self.questions.get(at)))
+    }
+
+    /// The bound plan that finds what a statement of a change is about, where there is one.
+    pub(crate) fn find(&self, change: usize, at: usize) -> Result<Option<&BoundPlan>, AskError> {
+        let plan = self.design.writes.get(change).and_then(|w| w.finds.get(at));
+        let kept = self.finds.get(change).and_then(|finds| finds.get(at));
+        self.bound(plan.zip(kept))
+    }
+
+    fn bound<'s>(
+        &'s self,
+        plan: Option<(&Plan, &'s OnceLock<BoundPlan>)>,
+    ) -> Result<Option<&'s BoundPlan>, AskError> {
+        let Some((plan, kept)) = plan else {
+            return Ok(None);
+        };
+        if let Some(bound) = kept.get() {
+            return Ok(Some(bound));
+        }
+        let bound = BoundPlan::new(plan, &self.layouts)?;
+        Ok(Some(kept.get_or_init(|| bound)))
     }
 
     /// The structure in which sequences count: behind those of the design.

@@ -136,7 +136,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Where values of different kinds sort; collections come last and are compared as [`Value`].
-    fn rank(&self) -> u8 {
+    pub(crate) fn rank(&self) -> u8 {
         match self {
             ValueRef::Null => 0,
             ValueRef::Bool(_) => 1,

@@ -108,6 +108,7 @@ enum Step {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
     Range(Vec<u8>, Option<Vec<u8>>, bool, usize),
+    Prefix(Vec<u8>, bool, usize),
     Point(Vec<u8>),
 }
 
@@ -140,6 +141,16 @@ impl Scenario for Random {
                     let keys = Keys::Range { lower, upper };
                     assert_eq!(read(&S::reader(&snapshot), keys, reverse, want), expected);
                 }
+                Step::Prefix(prefix, reverse, want) => {
+                    let mut expected: Rows = model.clone().into_iter().collect();
+                    expected.retain(|(k, _)| k.starts_with(&prefix));
+                    if reverse {
+                        expected.reverse();
+                    }
+                    let snapshot = store.snapshot().unwrap();
+                    let keys = Keys::Prefix(prefix);
+                    assert_eq!(read(&S::reader(&snapshot), keys, reverse, want), expected);
+                }
                 Step::Point(key) => {
                     let expected: Rows = model
                         .get_key_value(&key)
@@ -165,6 +176,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             1 => bytes(1).prop_map(Step::Delete),
             3 => (bytes(0), prop::option::of(bytes(0)), any::<bool>(), 1_usize..5)
                 .prop_map(|(l, u, r, w)| Step::Range(l, u, r, w)),
+            2 => (bytes(0), any::<bool>(), 1_usize..5).prop_map(|(p, r, w)| Step::Prefix(p, r, w)),
             1 => bytes(0).prop_map(Step::Point),
         ],
         1..60,

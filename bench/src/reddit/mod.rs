@@ -4,6 +4,7 @@
 pub mod data;
 mod hand;
 mod library;
+pub mod one;
 mod sqlite;
 
 use crate::measure::{self, Compared};
@@ -11,6 +12,7 @@ use crate::{Result, load, option};
 use data::Size;
 use querent::Database;
 use sqlite::Indexes;
+use std::path::{Path, PathBuf};
 
 pub const MODEL: &str = include_str!("../../../examples/reddit.querent");
 
@@ -61,17 +63,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         comments: option(arguments, "--comments", 200_000)?,
     };
     let folder = tempfile::tempdir()?;
-    let files = data::write(folder.path(), size)?;
-    let path = folder.path().join("querent");
-    println!("{}", load::HEADER);
-    println!("{}\n", load::in_child(&path, &files, size)?);
-    for (_, file) in files {
-        std::fs::remove_file(file)?;
-    }
-    // heed opens a file once per process: the hand-written side has a copy, equal to the byte.
-    let copy = folder.path().join("hand");
-    std::fs::create_dir(&copy)?;
-    std::fs::copy(path.join("data.mdb"), copy.join("data.mdb"))?;
+    let (path, copy) = make(folder.path(), size)?;
     let asks = Asks(size);
     let library = library::Library {
         db: Database::open(&path)?,
@@ -84,16 +76,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         size.comments,
         measure::BLOCKS
     );
-    {
-        let hand = hand::Hand::open(&copy, asks)?;
-        let against = [
-            measure::compare(&|r| hand.front_page(r), &|r| library.front_page(r))?,
-            measure::compare(&|r| hand.discussion(r), &|r| library.discussion(r))?,
-            measure::compare(&|r| hand.posts_by_user(r), &|r| library.posts_by_user(r))?,
-            measure::compare(&|r| hand.busiest(r), &|r| library.busiest(r))?,
-        ];
-        table("hand-written heed", &against);
-    }
+    compare_hand(&copy, &library)?;
     std::fs::remove_dir_all(&copy)?;
     for (what, indexes) in [
         ("SQLite, plain indexes", Indexes::Plain),
@@ -114,6 +97,34 @@ pub fn run(arguments: &[String]) -> Result<()> {
         drop(db);
         std::fs::remove_file(&file)?;
     }
+    Ok(())
+}
+
+/// Loads the facts of a size; the database's folder and that of a copy for the hand-written side,
+/// equal to the byte: heed opens a file once per process.
+fn make(folder: &Path, size: Size) -> Result<(PathBuf, PathBuf)> {
+    let files = data::write(folder, size)?;
+    let path = folder.join("querent");
+    println!("{}", load::HEADER);
+    println!("{}\n", load::in_child(&path, &files, size)?);
+    for (_, file) in files {
+        std::fs::remove_file(file)?;
+    }
+    let copy = folder.join("hand");
+    std::fs::create_dir(&copy)?;
+    std::fs::copy(path.join("data.mdb"), copy.join("data.mdb"))?;
+    Ok((path, copy))
+}
+
+fn compare_hand(copy: &Path, library: &library::Library) -> Result<()> {
+    let hand = hand::Hand::open(copy, library.asks)?;
+    let against = [
+        measure::compare(&|r| hand.front_page(r), &|r| library.front_page(r))?,
+        measure::compare(&|r| hand.discussion(r), &|r| library.discussion(r))?,
+        measure::compare(&|r| hand.posts_by_user(r), &|r| library.posts_by_user(r))?,
+        measure::compare(&|r| hand.busiest(r), &|r| library.busiest(r))?,
+    ];
+    table("hand-written heed", &against);
     Ok(())
 }
 

@@ -75,6 +75,7 @@ impl<R: Reader> Draft<'_, R> {
         self.schema
             .layouts
             .get(id as usize)
+            .map(AsRef::as_ref)
             .ok_or(FactError::Store(StoreError::NoStructure {
                 structure: id,
                 structures,

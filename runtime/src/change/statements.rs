@@ -316,18 +316,12 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<BTreeSet<Key>, ChangeFailure> {
         let model = &self.schema.model;
         let root = model.entity(entity).root;
-        let plan = self
-            .schema
-            .design
-            .writes
-            .get(change)
-            .and_then(|w| w.finds.get(find));
+        let plan = self.schema.find(change, find)?;
         let mut candidates: BTreeSet<Key> = BTreeSet::new();
         let changed = !self.after.all_changed().is_empty();
         match plan {
             Some(plan) if !(changed && reads_beyond(model, root, filter)) => {
                 let ask = Ask {
-                    layouts: &self.schema.layouts,
                     params,
                     declared: model
                         .changes

@@ -2,6 +2,7 @@
 
 use super::{END, ESCAPE, EXPONENT_BIAS, KeyError, MAX_DIGITS, NULL, PRESENT, ZERO};
 use super::{type_name, value_name};
+use crate::value_ref::ValueRef;
 use querent_compiler::model::Type;
 use querent_compiler::value::{Value, timeuuid_ticks};
 use rust_decimal::Decimal;
@@ -46,7 +47,9 @@ pub(super) fn ascending(
         | (Type::Uuid, Value::Uuid(_))
         | (Type::TimeUuid, Value::TimeUuid(_))
         | (Type::Point, Value::Point(..))
-        | (Type::Enum(_) | Type::Tag(_), Value::Enum(_)) => encode_scalar(value, expected, out)?,
+        | (Type::Enum(_) | Type::Tag(_), Value::Enum(_)) => {
+            encode_scalar(&ValueRef::of(value), out)
+        }
         _ => {
             return Err(KeyError::Type {
                 expected,
@@ -57,60 +60,77 @@ pub(super) fn ascending(
     Ok(())
 }
 
-/// The scalar alone; ints take 8 bytes.
-fn encode_scalar(value: &Value, expected: &'static str, out: &mut Vec<u8>) -> Result<(), KeyError> {
+/// The scalar alone; ints take 8 bytes. Nothing for a collection.
+fn encode_scalar(value: &ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
-        Value::Null => {}
-        Value::Bool(v) => out.push(u8::from(*v)),
-        Value::Int(v) | Value::Timestamp(v) => out.extend_from_slice(&flip64(*v)),
-        Value::Float(v) => out.extend_from_slice(&float_bytes(*v)),
-        Value::Decimal(v) => encode_decimal(*v, out),
-        Value::Text(v) => encode_bytes(v.as_bytes(), out),
-        Value::Blob(v) => encode_bytes(v, out),
-        Value::Date(v) => out.extend_from_slice(&flip32(*v)),
-        Value::Uuid(v) => out.extend_from_slice(v),
-        Value::TimeUuid(v) => out.extend_from_slice(&timeuuid_bytes(v)),
-        Value::Point(lat, lon) => {
+        ValueRef::Null | ValueRef::Owned(_) => {}
+        ValueRef::Bool(v) => out.push(u8::from(*v)),
+        ValueRef::Int(v) | ValueRef::Timestamp(v) => out.extend_from_slice(&flip64(*v)),
+        ValueRef::Float(v) => out.extend_from_slice(&float_bytes(*v)),
+        ValueRef::Decimal(v) => encode_decimal(*v, out),
+        ValueRef::Text(v) => encode_bytes(v.as_bytes(), out),
+        ValueRef::Blob(v) => encode_bytes(v, out),
+        ValueRef::Date(v) => out.extend_from_slice(&flip32(*v)),
+        ValueRef::Uuid(v) => out.extend_from_slice(v),
+        ValueRef::TimeUuid(v) => out.extend_from_slice(&timeuuid_bytes(v)),
+        ValueRef::Point(lat, lon) => {
             out.extend_from_slice(&float_bytes(*lat));
             out.extend_from_slice(&float_bytes(*lon));
         }
-        Value::Enum(v) => out.extend_from_slice(&v.to_be_bytes()),
-        Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Record(_) | Value::Key(_) => {
-            return Err(KeyError::Type {
-                expected,
-                found: value_name(value),
-            });
-        }
+        ValueRef::Enum(v) => out.extend_from_slice(&v.to_be_bytes()),
     }
+}
+
+/// A scalar behind a tag.
+fn encode_tagged(value: &Value, expected: &'static str, out: &mut Vec<u8>) -> Result<(), KeyError> {
+    if is_collection(value) {
+        return Err(KeyError::Type {
+            expected,
+            found: value_name(value),
+        });
+    }
+    ordered(&ValueRef::of(value), out);
     Ok(())
 }
 
-/// A scalar behind a tag; tags are in the order in which values of different kinds sort, and all
-/// are above `END`.
-fn encode_tagged(value: &Value, expected: &'static str, out: &mut Vec<u8>) -> Result<(), KeyError> {
-    let tag = match value {
-        Value::Null => 1,
-        Value::Bool(_) => 2,
-        Value::Int(_) => 3,
-        Value::Float(_) => 4,
-        Value::Decimal(_) => 5,
-        Value::Text(_) => 6,
-        Value::Blob(_) => 7,
-        Value::Date(_) => 8,
-        Value::Timestamp(_) => 9,
-        Value::Uuid(_) => 10,
-        Value::TimeUuid(_) => 11,
-        Value::Point(..) => 12,
-        Value::Enum(_) => 13,
-        _ => {
-            return Err(KeyError::Type {
-                expected,
-                found: value_name(value),
-            });
+/// Any value behind a tag; tags are in the order in which values of different kinds sort, and all
+/// are above `END`, which ends a collection: the shorter one of two that begin alike comes first.
+pub(super) fn ordered(value: &ValueRef<'_>, out: &mut Vec<u8>) {
+    let ValueRef::Owned(owned) = value else {
+        out.push(value.rank() + 1);
+        return encode_scalar(value, out);
+    };
+    let (tag, values) = match owned.as_ref() {
+        Value::List(values) => (14, values),
+        Value::Set(values) => (15, values),
+        Value::Map(entries) => {
+            out.push(16);
+            for (key, value) in entries {
+                ordered_value(key, out);
+                ordered_value(value, out);
+            }
+            return out.push(END);
         }
+        Value::Record(values) => (17, values),
+        Value::Key(values) => (18, values),
+        scalar => return ordered(&ValueRef::of(scalar), out),
     };
     out.push(tag);
-    encode_scalar(value, expected, out)
+    for value in values {
+        ordered_value(value, out);
+    }
+    out.push(END);
+}
+
+fn ordered_value(value: &Value, out: &mut Vec<u8>) {
+    ordered(&ValueRef::of(value), out);
+}
+
+fn is_collection(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Record(_) | Value::Key(_)
+    )
 }
 
 fn flip32(v: i32) -> [u8; 4] {

@@ -109,6 +109,19 @@ pub fn encode(
     written
 }
 
+/// Appends any value as bytes whose order is that of the values, collections included. For sorting
+/// alone: nothing decodes it.
+#[inline]
+pub(crate) fn encode_ordered(value: &ValueRef<'_>, direction: Direction, out: &mut Vec<u8>) {
+    let start = out.len();
+    encode::ordered(value, out);
+    if direction == Direction::Desc {
+        for byte in out.iter_mut().skip(start) {
+            *byte = !*byte;
+        }
+    }
+}
+
 /// Decodes the part at the start of `bytes`; also tells how many bytes it takes.
 pub fn decode(
     bytes: &[u8],

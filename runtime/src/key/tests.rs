@@ -1,5 +1,5 @@
 use super::*;
-use crate::samples::{scalar_types, value_or_null};
+use crate::samples::{nested, scalar_types, value_or_null};
 use proptest::prelude::*;
 use querent_compiler::model::Model;
 use querent_compiler::view::KeyPart;
@@ -49,6 +49,26 @@ fn keys() -> impl Strategy<Value = (Vec<(Type, bool, Direction)>, Vec<Value>, Ve
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn any_values_sort_as_their_ordered_bytes_do(a in prop::collection::vec(nested(), 1..3), b in prop::collection::vec(nested(), 1..3)) {
+        for direction in DIRECTIONS {
+            let bytes = |values: &[Value]| {
+                let mut out = Vec::new();
+                for value in values {
+                    encode_ordered(&ValueRef::of(value), direction, &mut out);
+                }
+                out
+            };
+            // Tuples are of one length.
+            let n = a.len().min(b.len());
+            let expected = match direction {
+                Direction::Asc => a[..n].cmp(&b[..n]),
+                Direction::Desc => b[..n].cmp(&a[..n]),
+            };
+            prop_assert_eq!(bytes(&a[..n]).cmp(&bytes(&b[..n])), expected);
+        }
+    }
 
     #[test]
     fn the_order_of_bytes_is_the_order_of_values(((ty, optional, direction), a, b) in pair()) {

@@ -1,6 +1,6 @@
 //! What most rows hold, read in place.
 
-use super::{Column, KeyPart, NARROW, PartPlace, Place, Slot};
+use super::{Column, KeyPart, Layout, NARROW, PartPlace, Place, Slot};
 use crate::key;
 use querent_compiler::model::{Direction, Type};
 
@@ -62,6 +62,13 @@ impl CommonSlot {
 
     #[inline]
     pub(super) fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
+        let (start, end) = self.text_place(row)?;
+        std::str::from_utf8(row.get(start..end)?).ok()
+    }
+
+    /// Where the bytes of a text begin and end in a row; they may be beyond its end.
+    #[inline]
+    fn text_place(&self, row: &[u8]) -> Option<(usize, usize)> {
         if *row.first()? != NARROW
             || self.null_mask != 0 && row.get(self.null_byte)? & self.null_mask != 0
         {
@@ -74,8 +81,7 @@ impl CommonSlot {
             let ends = u32::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
             (ends as u16, (ends >> 16) as u16)
         };
-        let (start, end) = (usize::from(start), usize::from(end));
-        std::str::from_utf8(row.get(self.base + start..self.base + end)?).ok()
+        Some((self.base + usize::from(start), self.base + usize::from(end)))
     }
 
     #[inline]
@@ -87,16 +93,6 @@ impl CommonSlot {
         match self.kind {
             Common::Int => Some(i64::from(i32::from_le_bytes(*bytes.first_chunk()?))),
             _ => Some(i64::from_le_bytes(*bytes.first_chunk()?)),
-        }
-    }
-
-    /// The text of a column of that type.
-    #[inline]
-    pub(crate) fn own_text<'a>(&self, key: &'a [u8], row: &'a [u8]) -> Option<&'a str> {
-        match self.kind {
-            Common::Text => self.text(row),
-            Common::KeyText => self.key_text(key),
-            _ => None,
         }
     }
 
@@ -134,6 +130,75 @@ impl CommonSlot {
             return None;
         }
         std::str::from_utf8(text).ok()
+    }
+}
+
+/// Texts that stand side by side in a row and are all looked at: their bytes are checked once,
+/// because three short checks cost twice as much as a long one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextRun {
+    first: CommonSlot,
+    last: CommonSlot,
+}
+
+/// The checked bytes of a run of texts, and where they begin in the row.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedTexts<'a> {
+    text: &'a str,
+    from: usize,
+}
+
+impl TextRun {
+    /// The longest run of texts among these columns of a layout.
+    pub(crate) fn longest(
+        layout: &Layout,
+        columns: impl Iterator<Item = usize>,
+    ) -> Option<TextRun> {
+        let mut slots: Vec<&CommonSlot> = columns
+            .map(|column| layout.common_slot(column))
+            .filter(|slot| slot.kind == Common::Text)
+            .collect();
+        slots.sort_by_key(|slot| slot.at);
+        slots.dedup();
+        // The ends of neighbours are neighbours.
+        let runs = slots.chunk_by(|a, b| a.at + 2 == b.at);
+        let longest = runs.max_by_key(|run| run.len())?;
+        let (first, last) = (**longest.first()?, **longest.last()?);
+        Some(TextRun { first, last })
+    }
+
+    /// How many texts it has.
+    pub(crate) fn len(&self) -> usize {
+        1 + (self.last.at - self.first.at) / 2
+    }
+
+    /// Checks the run in a row; nothing where it is not UTF-8 as a whole, or the row is of another
+    /// form.
+    pub(crate) fn check<'a>(&self, row: &'a [u8]) -> Option<CheckedTexts<'a>> {
+        let unless_null = |slot: &CommonSlot| {
+            let slot = CommonSlot {
+                null_mask: 0,
+                ..*slot
+            };
+            slot.text_place(row)
+        };
+        let (from, _) = unless_null(&self.first)?;
+        let (_, to) = unless_null(&self.last)?;
+        let text = simdutf8::basic::from_utf8(row.get(from..to)?).ok()?;
+        Some(CheckedTexts { text, from })
+    }
+}
+
+impl<'a> CheckedTexts<'a> {
+    /// One text of the row; nothing where it is null, or not in the run.
+    #[inline]
+    pub(crate) fn text(&self, slot: &CommonSlot, row: &[u8]) -> Option<&'a str> {
+        if slot.kind != Common::Text {
+            return None;
+        }
+        let (start, end) = slot.text_place(row)?;
+        self.text
+            .get(start.checked_sub(self.from)?..end.checked_sub(self.from)?)
     }
 }
 

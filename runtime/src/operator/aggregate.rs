@@ -15,36 +15,36 @@ use std::task::Poll;
 pub(super) struct Aggregate<'a, R: Reader> {
     step: usize,
     feed: Feed<'a, R>,
-    parts: Parts<'a>,
+    parts: &'a Parts,
     subs: Subs<'a, R>,
     groups: BTreeMap<Vec<Value>, Vec<Accumulator>>,
     finished: Option<IntoIter<Vec<Value>, Vec<Accumulator>>>,
 }
 
 /// What an aggregate is made of.
-pub(super) struct Parts<'a> {
-    pub(super) group: Vec<Node<'a>>,
-    pub(super) aggregates: Vec<One<'a>>,
+pub(super) struct Parts {
+    pub(super) group: Vec<Node>,
+    pub(super) aggregates: Vec<One>,
     /// One group even of no input.
     pub(super) always: bool,
 }
 
 /// One aggregate.
-pub(super) struct One<'a> {
+pub(super) struct One {
     pub(super) function: AggregateFn,
     pub(super) distinct: bool,
-    pub(super) arg: Option<Node<'a>>,
+    pub(super) arg: Option<Node>,
 }
 
-impl Parts<'_> {
+impl Parts {
     fn accumulators(&self) -> Vec<Accumulator> {
-        let new = |one: &One<'_>| Accumulator::new(one.function, one.distinct);
+        let new = |one: &One| Accumulator::new(one.function, one.distinct);
         self.aggregates.iter().map(new).collect()
     }
 }
 
 impl<'a, R: Reader> Aggregate<'a, R> {
-    pub(super) fn new(step: usize, feed: Feed<'a, R>, parts: Parts<'a>, subs: Subs<'a, R>) -> Self {
+    pub(super) fn new(step: usize, feed: Feed<'a, R>, parts: &'a Parts, subs: Subs<'a, R>) -> Self {
         Aggregate {
             step,
             feed,
@@ -63,7 +63,7 @@ impl<'a, R: Reader> Aggregate<'a, R> {
                 Fill::Wait => return Ok(false),
                 Fill::End => break,
             }
-            let parts = &self.parts;
+            let parts = self.parts;
             let row = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
                 let args = parts
                     .aggregates

@@ -1,15 +1,14 @@
 //! The top of a plan: rows that are decoded as they are looked at.
 
-use super::build::{Builder, Built};
-use super::cursor::Cursor;
+use super::bound::{BoundPlan, BoundTop};
+use super::build::{Builder, Demand};
 use super::nested::NestedRows;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
 use super::{Actual, Ask, AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::cursor;
-use crate::layout::ValueRef;
+use crate::layout::{CheckedTexts, TextRun, ValueRef};
 use crate::store::{Fill, Reader, StoreError};
-use querent_compiler::design::{Output, Plan};
 use querent_compiler::value::Value;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -19,9 +18,8 @@ type Wait<'a> = Box<dyn FnMut() -> Result<(), StoreError> + 'a>;
 
 /// What is computed of the tuples that leave a plan's operators.
 pub(super) struct Top<'a, R: Reader> {
-    pub(super) names: &'a [Output],
-    pub(super) output: Vec<Node<'a>>,
-    pub(super) cursor: Cursor<'a>,
+    pub(super) bound: &'a BoundTop,
+    pub(super) params: &'a [Value],
     /// The subplans in the terms.
     pub(super) subs: Subs<'a, R>,
 }
@@ -40,27 +38,23 @@ pub struct Answer<'a, R: Reader> {
 }
 
 impl<'a, R: Reader + 'a> Answer<'a, R> {
-    /// Prepares a plan; nothing is read yet.
-    pub fn new(plan: &'a Plan, reader: &'a R, ask: Ask<'a>) -> Result<Self, AskError> {
-        let mut builder = Builder::new(ask);
-        let Built {
-            mut root,
-            stride,
-            top,
-        } = builder.plan(plan, &[])?;
+    /// Starts a plan; nothing is read yet.
+    pub fn new(plan: &'a BoundPlan, reader: &'a R, ask: Ask<'a>) -> Result<Self, AskError> {
+        let builder = Builder::new(plan, ask)?;
+        let (mut root, top) = builder.plan(&plan.plan, Demand::default())?;
         root.start(&[]);
         let has_subs = !top.subs.is_empty();
         let cx = Context {
             reader,
-            profile: vec![Cell::default(); builder.steps],
+            params: ask.params,
+            profile: vec![Cell::default(); plan.steps],
         };
-        let tuples = Tuples::new(stride);
         Ok(Answer {
             cx,
             root,
             top,
             has_subs,
-            tuples,
+            tuples: Tuples::new(plan.plan.stride),
             next: 0,
             wait: None,
         })
@@ -82,10 +76,7 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         }
         self.next += 1;
         let tuple = self.tuples.get(self.next - 1);
-        Ok(Some(RowView {
-            top: &self.top,
-            tuple,
-        }))
+        Ok(Some(RowView::new(&self.top, tuple)))
     }
 
     /// Makes sure that there is a next tuple, with its subplans run; false if there is none.
@@ -131,14 +122,10 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     }
 
     fn resolve_subs(&mut self) -> Result<Poll<()>, AskError> {
-        let Top {
-            output,
-            cursor,
-            subs,
-            ..
-        } = &mut self.top;
+        let Top { bound, subs, .. } = &mut self.top;
+        let BoundTop { output, cursor, .. } = bound;
         let tuple = self.tuples.get(self.next);
-        for node in output.iter() {
+        for node in output {
             if let Node::Sub(slot) = node
                 && subs.can_gather(*slot)
                 && subs.gather(*slot, &self.cx, tuple)?.is_pending()
@@ -146,7 +133,7 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
                 return Ok(Poll::Pending);
             }
         }
-        for node in output.iter().chain(cursor.bound()) {
+        for node in output.iter().chain(cursor) {
             let direct = matches!(node, Node::Sub(slot) if subs.gathered(*slot).is_some());
             if direct || !node.has_sub() {
                 continue;
@@ -175,23 +162,39 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
 pub struct RowView<'r, 'a, R: Reader> {
     pub(super) top: &'r Top<'a, R>,
     pub(super) tuple: &'r [Frame<R::B>],
+    texts: Cell<Texts<'r>>,
+}
+
+/// Whether the run of texts of a row has been checked.
+#[derive(Clone, Copy)]
+enum Texts<'r> {
+    Unchecked,
+    Checked(CheckedTexts<'r>),
+    /// There is none, or it is not as most rows have it: each text is read on its own.
+    None,
 }
 
 impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
+    #[inline]
+    pub(super) fn new(top: &'r Top<'a, R>, tuple: &'r [Frame<R::B>]) -> Self {
+        let texts = Cell::new(Texts::Unchecked);
+        RowView { top, tuple, texts }
+    }
+
     /// How many columns there are.
     pub fn len(&self) -> usize {
-        self.top.output.len()
+        self.top.bound.output.len()
     }
 
     /// True for an answer without columns.
     pub fn is_empty(&self) -> bool {
-        self.top.output.is_empty()
+        self.top.bound.output.is_empty()
     }
 
     /// The columns' names.
     pub fn names(&self) -> impl Iterator<Item = &'r str> + use<'r, R> {
-        let names: &'r [Output] = self.top.names;
-        names.iter().map(|output| output.name.as_str())
+        let names: &'r [Box<str>] = &self.top.bound.names;
+        names.iter().map(AsRef::as_ref)
     }
 
     /// One column.
@@ -221,13 +224,29 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn text(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        if let Some(Node::Row { frame, slot, .. }) = self.top.output.get(column)
-            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
-            && let Some(text) = slot.own_text(key, row)
+        if let Some(Node::Row { frame, slot, .. }) = self.top.bound.output.get(column)
+            && let Some((texts_frame, run)) = &self.top.bound.texts
+            && frame == texts_frame
+            && let Some(Frame::Row(_, row)) = self.tuple.get(*frame)
         {
-            return Ok(Some(Cow::Borrowed(text)));
+            let texts = match self.texts.get() {
+                Texts::Unchecked => self.check_texts(run, row),
+                texts => texts,
+            };
+            if let Texts::Checked(texts) = texts
+                && let Some(text) = texts.text(slot, row)
+            {
+                return Ok(Some(Cow::Borrowed(text)));
+            }
         }
         self.text_of_any(column)
+    }
+
+    #[inline]
+    fn check_texts(&self, run: &TextRun, row: &'r [u8]) -> Texts<'r> {
+        let texts = run.check(row).map_or(Texts::None, Texts::Checked);
+        self.texts.set(texts);
+        texts
     }
 
     #[inline(never)]
@@ -238,7 +257,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     /// One column that is an integer, a timestamp (in milliseconds) or null.
     #[inline]
     pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
-        if let Some(Node::Row { frame, slot, .. }) = self.top.output.get(column)
+        if let Some(Node::Row { frame, slot, .. }) = self.top.bound.output.get(column)
             && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
             && let Some(number) = slot.own_number(key, row)
         {
@@ -286,20 +305,19 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
 
     /// The values of the complete order, of which the cursor is made.
     pub fn cursor_values(&self) -> Result<Vec<Value>, AskError> {
-        let nodes = self.top.cursor.nodes::<R>()?;
-        values(nodes, &self.env()).map_err(unstop)
+        values(&self.top.bound.cursor, &self.env()).map_err(unstop)
     }
 
     #[inline]
-    fn node(&self, column: usize) -> Result<&'r Node<'a>, AskError> {
-        self.top.output.get(column).ok_or_else(|| {
+    fn node(&self, column: usize) -> Result<&'r Node, AskError> {
+        self.top.bound.output.get(column).ok_or_else(|| {
             let columns = self.len();
             AskError::Plan(format!("column {column} of an answer of {columns}"))
         })
     }
 
     #[inline(never)]
-    fn get_computed(&self, node: &'r Node<'a>) -> Result<ValueRef<'r>, AskError> {
+    fn get_computed(&self, node: &'r Node) -> Result<ValueRef<'r>, AskError> {
         if let Node::Sub(slot) = node
             && let Some((top, tuples)) = self.top.subs.gathered(*slot)
         {
@@ -315,6 +333,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
         Env {
             tuple: self.tuple,
             item: None,
+            params: self.top.params,
             results: self.top.subs.results(),
         }
     }

@@ -1,38 +1,194 @@
-//! From the terms, tests and gets of a plan to their bound forms.
+//! From a plan to its bound form.
 
 use super::AskError;
-use super::answer::Top;
-use super::build::{Builder, Demand};
-use super::cursor::Cursor;
+use super::aggregate;
+use super::bound::{Bound, BoundInput, BoundOp, BoundSub, BoundTop, OpKind, Shape};
+use super::elements;
+use super::merge;
 use super::order::Order;
-use super::range::{Edge, Range};
-use super::sub::{Shape, Subs};
-use super::term::{Check, Env, Kind, Node, Stop, part};
-use crate::cursor::{self, CursorError};
-use crate::key;
-use crate::store::Reader;
-use querent_compiler::design::{Bound, Get, Sub, Term, Test};
+use super::range::Bounds;
+use super::term::{Check, Kind, Node};
+use crate::layout::{Layout, TextRun};
+use querent_compiler::design::{self, Get, Op, Plan, Sub, Term, Test};
 use querent_compiler::model::{Direction, Page, ParamId};
-use querent_compiler::value::Value;
-use std::borrow::Cow;
+use std::sync::Arc;
 
-impl<'a, R: Reader + 'a> Builder<'a, R> {
-    pub(super) fn range(
+/// Binds one plan, with all its subplans.
+pub(super) struct Binder<'l> {
+    layouts: &'l [Arc<Layout>],
+    /// How many steps have been numbered.
+    pub(super) steps: usize,
+    /// How many parameters must be given.
+    pub(super) params: usize,
+}
+
+impl<'l> Binder<'l> {
+    pub(super) fn new(layouts: &'l [Arc<Layout>]) -> Self {
+        Binder {
+            layouts,
+            steps: 0,
+            params: 0,
+        }
+    }
+
+    /// Binds a plan inside the frames of an outer tuple.
+    pub(super) fn plan(&mut self, plan: &Plan, outer: &[Kind]) -> Result<Bound, AskError> {
+        let mut scope = outer.to_vec();
+        let root = self.op(&plan.root, &mut scope)?;
+        let mut subs = Vec::new();
+        let output = plan
+            .output
+            .iter()
+            .map(|o| self.term(&o.term, &scope, &mut subs));
+        let output = output.collect::<Result<Vec<_>, _>>()?;
+        let cursor = self.terms(&plan.cursor, &scope, &mut subs)?;
+        let names = plan.output.iter().map(|o| o.name.as_str().into());
+        Ok(Bound {
+            root,
+            stride: scope.len(),
+            top: BoundTop {
+                names: names.collect(),
+                texts: text_run(&output, &scope),
+                output,
+                cursor,
+                subs,
+            },
+        })
+    }
+
+    /// Binds an operator; `scope` holds the frames of the outer tuple, and then those of the
+    /// operator's own tuples.
+    fn op(&mut self, op: &Op, scope: &mut Vec<Kind>) -> Result<BoundOp, AskError> {
+        let step = self.steps;
+        self.steps += 1;
+        let mut subs = Vec::new();
+        let kind = match op {
+            Op::Input => OpKind::Input,
+            Op::Get {
+                input, get, outer, ..
+            } => {
+                let input = self.input(input, scope)?;
+                let bounds = self.bounds(get, scope, &mut subs)?;
+                scope.push(Kind::Row(Arc::clone(&bounds.layout)));
+                OpKind::Get {
+                    input,
+                    bounds,
+                    outer: *outer,
+                }
+            }
+            Op::Merge {
+                input,
+                list,
+                get,
+                order,
+                ..
+            } => {
+                let input = self.input(input, scope)?;
+                let list = self.terms(list, scope, &mut subs)?;
+                let bounds = self.bounds(get, scope, &mut subs)?;
+                scope.push(Kind::Row(Arc::clone(&bounds.layout)));
+                let order = self.order(order, scope, &mut subs)?;
+                OpKind::Merge {
+                    input,
+                    parts: merge::Parts {
+                        list,
+                        bounds,
+                        order,
+                    },
+                }
+            }
+            Op::Elements { input, of } => {
+                let input = self.input(input, scope)?;
+                let of = self.term(of, scope, &mut subs)?;
+                scope.push(Kind::Computed(elements::WIDTH));
+                OpKind::Elements { input, of }
+            }
+            Op::Filter { input, tests, .. } => {
+                let input = self.input(input, scope)?;
+                let checks = self.tests(tests, scope, &mut subs)?;
+                OpKind::Filter { input, checks }
+            }
+            Op::Distinct { input, by } => {
+                let input = self.input(input, scope)?;
+                let by = self.terms(by, scope, &mut subs)?;
+                OpKind::Distinct { input, by }
+            }
+            Op::Sort { input, by, .. } => {
+                let input = self.input(input, scope)?;
+                let order = self.order(by, scope, &mut subs)?;
+                OpKind::Sort { input, order }
+            }
+            Op::Page { input, by, page } => {
+                self.param(page_param(page));
+                let input = self.input(input, scope)?;
+                let order = self.order(by, scope, &mut subs)?;
+                let page = page.clone();
+                OpKind::Page { input, order, page }
+            }
+            Op::Limit { input, count, last } => {
+                let count = self.term(count, scope, &mut subs)?;
+                let input = self.input(input, scope)?;
+                let last = *last;
+                OpKind::Limit { input, count, last }
+            }
+            Op::Aggregate {
+                input,
+                group,
+                aggregates,
+                always,
+                ..
+            } => {
+                let input = self.input(input, scope)?;
+                let parts = self.aggregate(group, aggregates, *always, scope, &mut subs)?;
+                scope.clear();
+                scope.push(Kind::Computed(parts.group.len() + parts.aggregates.len()));
+                OpKind::Aggregate { input, parts }
+            }
+        };
+        Ok(BoundOp { step, kind, subs })
+    }
+
+    fn input(&mut self, input: &Op, scope: &mut Vec<Kind>) -> Result<BoundInput, AskError> {
+        let op = Box::new(self.op(input, scope)?);
+        let stride = scope.len();
+        Ok(BoundInput { op, stride })
+    }
+
+    fn aggregate(
         &mut self,
-        get: &'a Get,
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-        demand: Demand,
-    ) -> Result<Range<'a>, AskError> {
+        group: &[Term],
+        aggregates: &[design::Aggregation],
+        always: bool,
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<aggregate::Parts, AskError> {
+        let group = self.terms(group, scope, subs)?;
+        let aggregates = aggregates.iter().map(|one| {
+            let arg = one.arg.as_ref();
+            Ok(aggregate::One {
+                function: one.function,
+                distinct: one.distinct,
+                arg: arg.map(|arg| self.term(arg, scope, subs)).transpose()?,
+            })
+        });
+        Ok(aggregate::Parts {
+            aggregates: aggregates.collect::<Result<_, AskError>>()?,
+            always: always && group.is_empty(),
+            group,
+        })
+    }
+
+    fn bounds(
+        &mut self,
+        get: &Get,
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<Bounds, AskError> {
         let structure = get.structure;
-        let layout = self
-            .ask
-            .layouts
-            .get(usize::from(structure))
-            .ok_or_else(|| {
-                let layouts = self.ask.layouts.len();
-                AskError::Plan(format!("structure {structure} of a design of {layouts}"))
-            })?;
+        let layout = self.layouts.get(usize::from(structure)).ok_or_else(|| {
+            let layouts = self.layouts.len();
+            AskError::Plan(format!("structure {structure} of a design of {layouts}"))
+        })?;
         let eq = self.terms(&get.eq, scope, subs)?;
         if eq.len() > layout.key.len() {
             let (eq, parts) = (eq.len(), layout.key.len());
@@ -40,84 +196,62 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             let message = format!("{eq} values for the {parts} key parts of {name}");
             return Err(AskError::Plan(message));
         }
-        let lower = self.bound(get.lower.as_ref(), scope, subs)?;
-        let upper = self.bound(get.upper.as_ref(), scope, subs)?;
-        let mut edge = None;
-        if let Some(page) = &get.page
-            && let Some((values, after)) = self.cursor(page)?
-        {
-            let parts = layout.key.get(eq.len()..).unwrap_or_default();
-            if parts.len() != values.len() {
-                return Err(self.foreign(page, values.len(), parts.len()));
-            }
-            for (value, part) in values.iter().zip(parts) {
-                key::encode_part(value, part, &mut Vec::new())
-                    .map_err(|e| self.cursor_error(page, CursorError::Foreign(e.to_string())))?;
-            }
-            // Read backwards, what comes after the cursor has lower keys.
-            edge = Some(Edge {
-                values,
-                above: after != get.reverse,
-            });
+        if let Some(page) = &get.page {
+            self.param(page_param(page));
         }
-        let reverse = get.reverse != demand.flip;
-        let limit = demand.limit;
-        Ok(Range {
+        let mut bound = |bound: &Option<design::Bound>| {
+            let bound = bound.as_ref();
+            bound
+                .map(|b| Ok::<_, AskError>((self.term(&b.term, scope, subs)?, b.inclusive)))
+                .transpose()
+        };
+        Ok(Bounds {
             structure,
-            layout,
+            layout: Arc::clone(layout),
             eq,
-            lower,
-            upper,
-            reverse,
-            page: edge,
-            limit,
+            lower: bound(&get.lower)?,
+            upper: bound(&get.upper)?,
+            reverse: get.reverse,
+            page: get.page.clone(),
         })
     }
 
-    fn bound(
+    fn order(
         &mut self,
-        bound: Option<&'a Bound>,
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-    ) -> Result<Option<(Node<'a>, bool)>, AskError> {
-        bound
-            .map(|bound| Ok((self.term(&bound.term, scope, subs)?, bound.inclusive)))
-            .transpose()
-    }
-
-    pub(super) fn order(
-        &mut self,
-        by: &'a [(Term, Direction)],
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-    ) -> Result<Order<'a>, AskError> {
+        by: &[(Term, Direction)],
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<Order, AskError> {
         let terms = by
             .iter()
             .map(|(term, d)| Ok((self.term(term, scope, subs)?, *d)));
         terms.collect::<Result<_, _>>().map(Order)
     }
 
-    pub(super) fn terms(
+    fn terms(
         &mut self,
-        terms: &'a [Term],
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-    ) -> Result<Vec<Node<'a>>, AskError> {
+        terms: &[Term],
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<Vec<Node>, AskError> {
         terms
             .iter()
             .map(|term| self.term(term, scope, subs))
             .collect()
     }
 
-    pub(super) fn term(
+    fn term(
         &mut self,
-        term: &'a Term,
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-    ) -> Result<Node<'a>, AskError> {
+        term: &Term,
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<Node, AskError> {
         Ok(match term {
-            Term::Const(value) => Node::Const(Cow::Borrowed(value)),
-            Term::Param(id, path) => Node::Const(Cow::Borrowed(part(self.param(*id)?, path))),
+            Term::Const(value) => Node::Const(value.clone()),
+            Term::Param(id, path) => {
+                self.param(*id);
+                Node::Param(id.index(), path.as_slice().into())
+            }
             Term::Item => Node::Item,
             Term::Column {
                 frame,
@@ -128,7 +262,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 if path.is_empty() {
                     node
                 } else {
-                    Node::Part(Box::new(node), path)
+                    Node::Part(Box::new(node), path.as_slice().into())
                 }
             }
             Term::Key(terms) => Node::Key(self.terms(terms, scope, subs)?),
@@ -157,18 +291,18 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                         scope.len()
                     ))
                 })?;
-                let built = self.plan(plan, outer)?;
-                Node::Sub(subs.add(shape, outer.len(), built))
+                let plan = self.plan(plan, outer)?;
+                Node::Sub(add(subs, shape, outer.len(), plan))
             }
         })
     }
 
-    pub(super) fn tests(
+    fn tests(
         &mut self,
-        tests: &'a [Test],
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-    ) -> Result<Vec<Check<'a>>, AskError> {
+        tests: &[Test],
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<Vec<Check>, AskError> {
         tests
             .iter()
             .map(|test| self.test(test, scope, subs))
@@ -177,10 +311,10 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
 
     fn test(
         &mut self,
-        test: &'a Test,
-        scope: &[Kind<'a>],
-        subs: &mut Subs<'a, R>,
-    ) -> Result<Check<'a>, AskError> {
+        test: &Test,
+        scope: &[Kind],
+        subs: &mut Vec<BoundSub>,
+    ) -> Result<Check, AskError> {
         Ok(match test {
             Test::And(tests) => Check::And(self.tests(tests, scope, subs)?),
             Test::Or(tests) => Check::Or(self.tests(tests, scope, subs)?),
@@ -200,110 +334,40 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             Test::IsNull(a) => Check::IsNull(self.term(a, scope, subs)?),
             Test::Exists(op) => {
                 let mut inner = scope.to_vec();
-                let root = self.op(
-                    op,
-                    &mut inner,
-                    Demand {
-                        limit: Some(1),
-                        flip: false,
-                    },
-                )?;
-                let built = super::build::Built {
-                    root,
+                let plan = Bound {
+                    root: self.op(op, &mut inner)?,
                     stride: inner.len(),
-                    top: Top {
-                        names: &[],
-                        output: Vec::new(),
-                        cursor: Cursor::new(None, &[], Vec::new(), self.ask),
-                        subs: Subs::new(),
-                    },
+                    top: BoundTop::default(),
                 };
-                Check::Exists(subs.add(Shape::Exists, scope.len(), built))
+                Check::Exists(add(subs, Shape::Exists, scope.len(), plan))
             }
         })
     }
 
-    pub(super) fn param(&self, id: ParamId) -> Result<&'a Value, AskError> {
-        let given = self.ask.params.len();
-        self.ask.params.get(id.index()).ok_or_else(|| {
-            AskError::Plan(format!(
-                "parameter {} of {given} that were given",
-                id.index()
-            ))
-        })
-    }
-
-    /// The values of a page's cursor, and whether the page is behind it; none without a cursor.
-    pub(super) fn cursor(&self, page: &Page) -> Result<Option<(Vec<Value>, bool)>, AskError> {
-        let after = matches!(page, Page::After(_));
-        match self.param(page_param(page))? {
-            Value::Null => Ok(None),
-            Value::Text(token) => {
-                let values = cursor::decode(token).map_err(|e| self.cursor_error(page, e))?;
-                Ok(Some((values, after)))
-            }
-            // As `Answer` makes it, before it is a token.
-            Value::List(values) => Ok(Some((values.clone(), after))),
-            _ => {
-                let why = "a cursor is a text, as an earlier answer gave it".to_owned();
-                Err(self.cursor_error(page, CursorError::Foreign(why)))
-            }
-        }
-    }
-
-    fn cursor_error(&self, page: &Page, source: CursorError) -> AskError {
-        let id = page_param(page).index();
-        let name = self.ask.declared.get(id);
-        AskError::Cursor {
-            param: name
-                .map_or_else(|| (id + 1).to_string(), |p| format!("${}", p.name))
-                .into(),
-            source: Box::new(source),
-        }
-    }
-
-    pub(super) fn foreign(&self, page: &Page, found: usize, expected: usize) -> AskError {
-        let why = format!("it has {found} values, and the order of this question has {expected}");
-        self.cursor_error(page, CursorError::Foreign(why))
-    }
-
-    /// A limit: none where it is null. It depends on constants and parameters alone.
-    pub(super) fn count(
-        &mut self,
-        count: &'a Term,
-        scope: &[Kind<'a>],
-    ) -> Result<Option<usize>, AskError> {
-        let mut subs = Subs::<'a, R>::new();
-        let node = self.term(count, scope, &mut subs)?;
-        let env = Env::<&[u8]> {
-            tuple: &[],
-            item: None,
-            results: &[],
-        };
-        match node.value(&env) {
-            Ok(Value::Int(n)) => Ok(Some(usize::try_from(n).unwrap_or(0))),
-            Ok(_) => Ok(None),
-            Err(Stop::Error(error)) => Err(error),
-            Err(Stop::Need(_)) => Err(AskError::Plan("a subplan as a limit".into())),
-        }
+    fn param(&mut self, id: ParamId) {
+        self.params = self.params.max(id.index() + 1);
     }
 }
 
-fn column_node<'a>(frame: usize, column: usize, scope: &[Kind<'a>]) -> Result<Node<'a>, AskError> {
+/// Adds a subplan and returns its slot.
+fn add(subs: &mut Vec<BoundSub>, shape: Shape, outer: usize, plan: Bound) -> usize {
+    subs.push(BoundSub { shape, outer, plan });
+    subs.len() - 1
+}
+
+fn column_node(frame: usize, column: usize, scope: &[Kind]) -> Result<Node, AskError> {
     let (node, columns) = match scope.get(frame) {
-        Some(&Kind::Row(layout)) => {
+        Some(Kind::Row(layout)) => {
             let columns = layout.key.len() + layout.columns.len();
-            (
-                Node::Row {
-                    frame,
-                    slot: layout.common_slot(column),
-                    layout,
-                    column,
-                },
-                columns,
-            )
+            let node = Node::Row {
+                frame,
+                slot: *layout.common_slot(column),
+                layout: Arc::clone(layout),
+                column,
+            };
+            (node, columns)
         }
-        Some(&Kind::Computed(columns)) => (Node::Computed { frame, column }, columns),
+        Some(Kind::Computed(columns)) => (Node::Computed { frame, column }, *columns),
         None => {
             let frames = scope.len();
             return Err(AskError::Plan(format!(
@@ -316,6 +380,21 @@ fn column_node<'a>(frame: usize, column: usize, scope: &[Kind<'a>]) -> Result<No
         return Err(AskError::Plan(message));
     }
     Ok(node)
+}
+
+/// The longest run of texts that an answer shows of one frame.
+fn text_run(output: &[Node], scope: &[Kind]) -> Option<(usize, TextRun)> {
+    let runs = scope.iter().enumerate().filter_map(|(at, kind)| {
+        let Kind::Row(layout) = kind else {
+            return None;
+        };
+        let columns = output.iter().filter_map(|node| match node {
+            Node::Row { frame, column, .. } if *frame == at => Some(*column),
+            _ => None,
+        });
+        Some((at, TextRun::longest(layout, columns)?))
+    });
+    runs.max_by_key(|(_, run)| run.len())
 }
 
 pub(super) fn page_param(page: &Page) -> ParamId {

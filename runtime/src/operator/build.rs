@@ -1,30 +1,30 @@
-//! From a plan to operators: looks up frames, layouts and parameters once.
-//!
-//! Steps are numbered as [`super::profile::steps`] lists them.
+//! From a bound plan and parameters to operators that run.
 
-use super::aggregate::{self, Aggregate};
+use super::aggregate::Aggregate;
 use super::answer::Top;
 use super::bind::page_param;
-use super::cursor::{Cursor, is_plain};
+use super::bound::{Bound, BoundInput, BoundOp, BoundPlan, BoundSub, OpKind, Shape};
 use super::direct::Direct;
 use super::distinct::Distinct;
-use super::elements::{self, Elements};
+use super::elements::Elements;
 use super::feed::Feed;
 use super::filter::Filter;
 use super::get::Get;
 use super::input::Input;
 use super::limit::{First, Last};
-use super::merge::{self, Merge};
-use super::order::{Directed, opposite};
+use super::merge::Merge;
+use super::order::Order;
 use super::page::Page;
-use super::profile::input_of;
+use super::range::{Bounds, Edge, Range};
 use super::sort::Sort;
 use super::sub::Subs;
-use super::term::Kind;
+use super::term::{Env, Node, Stop};
 use super::{Ask, AskError, Boxed, Tuples};
+use crate::cursor::{self, CursorError};
+use crate::key;
+use crate::layout::ValueRef;
 use crate::store::Reader;
-use querent_compiler::design::{self, Op, Plan, Term};
-use querent_compiler::model::Direction;
+use querent_compiler::model;
 use querent_compiler::value::Value;
 use std::collections::{HashSet, VecDeque};
 use std::marker::PhantomData;
@@ -40,191 +40,109 @@ pub(super) struct Demand {
 
 /// Builds the operators of one answer.
 pub(super) struct Builder<'a, R> {
-    pub(super) ask: Ask<'a>,
-    /// How many steps have been numbered.
-    pub(super) steps: usize,
+    ask: Ask<'a>,
     reader: PhantomData<R>,
 }
 
-/// A plan's operators and the terms above them.
-pub(super) struct Built<'a, R: Reader> {
-    pub(super) root: Boxed<'a, R>,
-    pub(super) stride: usize,
-    pub(super) top: Top<'a, R>,
-}
-
 impl<'a, R: Reader + 'a> Builder<'a, R> {
-    pub(super) fn new(ask: Ask<'a>) -> Self {
-        Builder {
-            ask,
-            steps: 0,
-            reader: PhantomData,
+    pub(super) fn new(plan: &BoundPlan, ask: Ask<'a>) -> Result<Self, AskError> {
+        let given = ask.params.len();
+        if given < plan.params {
+            let last = plan.params - 1;
+            let message = format!("parameter {last} of {given} that were given");
+            return Err(AskError::Plan(message));
         }
-    }
-
-    /// Builds a plan inside the frames of an outer tuple.
-    pub(super) fn plan(
-        &mut self,
-        plan: &'a Plan,
-        outer: &[Kind<'a>],
-    ) -> Result<Built<'a, R>, AskError> {
-        let mut scope = outer.to_vec();
-        let root = self.op(&plan.root, &mut scope, Demand::default())?;
-        let mut subs = Subs::new();
-        let output = plan
-            .output
-            .iter()
-            .map(|o| self.term(&o.term, &scope, &mut subs));
-        let output = output.collect::<Result<_, _>>()?;
-        let bound = if plan.cursor.iter().all(is_plain) {
-            None
-        } else {
-            Some(self.terms(&plan.cursor, &scope, &mut subs)?)
-        };
-        let stride = scope.len();
-        let cursor = Cursor::new(bound, &plan.cursor, scope, self.ask);
-        Ok(Built {
-            root,
-            stride,
-            top: Top {
-                names: &plan.output,
-                output,
-                cursor,
-                subs,
-            },
+        Ok(Builder {
+            ask,
+            reader: PhantomData,
         })
     }
 
-    /// Builds an operator; `scope` holds the frames of the outer tuple, and then those of the
-    /// operator's own tuples.
-    pub(super) fn op(
-        &mut self,
-        op: &'a Op,
-        scope: &mut Vec<Kind<'a>>,
+    /// The operators of a plan, and what is above them.
+    pub(super) fn plan(
+        &self,
+        plan: &'a Bound,
         demand: Demand,
-    ) -> Result<Boxed<'a, R>, AskError> {
-        let step = self.steps;
-        self.steps += 1;
+    ) -> Result<(Boxed<'a, R>, Top<'a, R>), AskError> {
+        let root = self.op(&plan.root, demand)?;
+        let top = Top {
+            bound: &plan.top,
+            params: self.ask.params,
+            subs: self.subs(&plan.top.subs)?,
+        };
+        Ok((root, top))
+    }
+
+    fn op(&self, op: &'a BoundOp, demand: Demand) -> Result<Boxed<'a, R>, AskError> {
+        let step = op.step;
         let whole = Demand {
             limit: None,
             flip: demand.flip,
         };
-        let mut subs = Subs::new();
-        Ok(match op {
-            Op::Input => Box::new(Input::new(step)),
-            Op::Get {
-                input, get, outer, ..
+        Ok(match &op.kind {
+            OpKind::Input => Box::new(Input::new(step)),
+            OpKind::Get {
+                input,
+                bounds,
+                outer,
             } => {
-                if !*outer && matches!(**input, Op::Input) {
-                    return self.plain_get(step, get, scope, demand);
+                let range = self.range(bounds, demand)?;
+                let plain = !*outer && op.subs.is_empty();
+                if plain && matches!(input.op.kind, OpKind::Input) {
+                    return Ok(Box::new(Direct::new(step, range)));
                 }
                 // An outer get gives a tuple for each of its input, so that no more are needed.
-                let above = if *outer { demand } else { whole };
-                let feed = self.feed(input, scope, above)?;
-                let range = self.range(get, scope, &mut subs, demand)?;
-                scope.push(Kind::Row(range.layout));
-                Box::new(Get::new(step, feed, range, *outer, subs))
+                let feed = self.feed(input, if *outer { demand } else { whole })?;
+                Box::new(Get::new(step, feed, range, *outer, self.subs(&op.subs)?))
             }
-            Op::Merge {
-                input,
-                list,
-                get,
-                order,
-                ..
-            } => {
-                let feed = self.feed(input, scope, whole)?;
-                let list = self.terms(list, scope, &mut subs)?;
-                let range = self.range(get, scope, &mut subs, demand)?;
-                scope.push(Kind::Row(range.layout));
-                let mut order = self.order(order, scope, &mut subs)?;
-                if demand.flip {
-                    order.0.iter_mut().for_each(|(_, d)| *d = opposite(*d));
-                }
-                let parts = merge::Parts {
-                    list,
-                    range,
-                    order,
-                    flip: demand.flip,
-                };
-                Box::new(Merge::new(step, feed, parts, subs))
+            OpKind::Merge { input, parts } => {
+                let feed = self.feed(input, whole)?;
+                let range = self.range(&parts.bounds, demand)?;
+                let subs = self.subs(&op.subs)?;
+                Box::new(Merge::new(step, feed, parts, range, demand.flip, subs))
             }
-            Op::Elements { input, of } => {
-                let feed = self.feed(input, scope, Demand::default())?;
-                let of = self.term(of, scope, &mut subs)?;
-                scope.push(Kind::Computed(elements::WIDTH));
-                let (rest, tuple) = (VecDeque::new(), Vec::new());
-                Box::new(Elements {
-                    step,
-                    feed,
-                    of,
-                    subs,
-                    rest,
-                    tuple,
-                })
-            }
-            Op::Filter { input, tests, .. } => {
-                let feed = self.feed(input, scope, whole)?;
-                let checks = self.tests(tests, scope, &mut subs)?;
-                Box::new(Filter {
-                    step,
-                    feed,
-                    checks,
-                    subs,
-                })
-            }
-            Op::Distinct { input, by } => {
-                let feed = self.feed(input, scope, Demand::default())?;
-                let by = self.terms(by, scope, &mut subs)?;
-                Box::new(Distinct {
-                    step,
-                    feed,
-                    by,
-                    subs,
-                    seen: HashSet::new(),
-                })
-            }
-            Op::Sort { input, by, .. } => {
-                let feed = self.feed(input, scope, Demand::default())?;
-                let order = self.order(by, scope, &mut subs)?;
+            OpKind::Elements { input, of } => Box::new(Elements {
+                step,
+                feed: self.feed(input, Demand::default())?,
+                of,
+                subs: self.subs(&op.subs)?,
+                rest: VecDeque::new(),
+                tuple: Vec::new(),
+            }),
+            OpKind::Filter { input, checks } => Box::new(Filter {
+                step,
+                feed: self.feed(input, whole)?,
+                checks,
+                subs: self.subs(&op.subs)?,
+            }),
+            OpKind::Distinct { input, by } => Box::new(Distinct {
+                step,
+                feed: self.feed(input, Demand::default())?,
+                by,
+                subs: self.subs(&op.subs)?,
+                seen: HashSet::new(),
+            }),
+            OpKind::Sort { input, order } => {
+                let feed = self.feed(input, Demand::default())?;
+                let subs = self.subs(&op.subs)?;
                 Box::new(Sort::new(step, feed, order, subs, demand.limit))
             }
-            Op::Page { input, by, page } => {
-                let Some((cursor, after)) = self.cursor(page)? else {
-                    return self.without_page(input, by, scope, demand);
-                };
-                let feed = self.feed(input, scope, Demand::default())?;
-                let order = self.order(by, scope, &mut subs)?;
-                if cursor.len() != by.len() {
-                    return Err(self.foreign(page, cursor.len(), by.len()));
-                }
-                let edge = cursor
-                    .into_iter()
-                    .zip(&order.0)
-                    .map(|(v, (_, d))| Directed::new(v, *d));
-                let edge = edge.collect();
-                Box::new(Page {
-                    step,
-                    feed,
-                    order,
-                    subs,
-                    edge,
-                    after,
-                    passed: false,
-                })
+            OpKind::Page { input, order, page } => {
+                return self.page(op, input, order, page, demand);
             }
-            Op::Limit { input, count, last } => {
-                let Some(limit) = self.count(count, scope)? else {
-                    return self.pass(step, input, scope, demand);
+            OpKind::Limit { input, count, last } => {
+                let Some(limit) = self.count(count)? else {
+                    return self.pass(step, input, demand);
                 };
-                if *last && !self.starts_anew(input) {
-                    return self.last(step, input, scope, limit);
+                if *last && !self.starts_anew(&input.op) {
+                    return self.last(step, input, limit);
                 }
                 let limit = demand.limit.map_or(limit, |above| above.min(limit));
                 let below = Demand {
                     limit: Some(limit),
                     flip: false,
                 };
-                let input = self.op(input, scope, below)?;
+                let input = self.op(&input.op, below)?;
                 Box::new(First {
                     step,
                     input,
@@ -232,82 +150,94 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                     left: limit,
                 })
             }
-            Op::Aggregate {
-                input,
-                group,
-                aggregates,
-                always,
-                ..
-            } => {
-                let feed = self.feed(input, scope, Demand::default())?;
-                let group = self.terms(group, scope, &mut subs)?;
-                let aggregates = aggregates
-                    .iter()
-                    .map(|one| {
-                        let arg = one.arg.as_ref();
-                        let arg = arg
-                            .map(|arg| self.term(arg, scope, &mut subs))
-                            .transpose()?;
-                        let (function, distinct) = (one.function, one.distinct);
-                        Ok(aggregate::One {
-                            function,
-                            distinct,
-                            arg,
-                        })
-                    })
-                    .collect::<Result<Vec<_>, AskError>>()?;
-                scope.clear();
-                scope.push(Kind::Computed(group.len() + aggregates.len()));
-                let always = *always && group.is_empty();
-                let parts = aggregate::Parts {
-                    group,
-                    aggregates,
-                    always,
-                };
-                Box::new(Aggregate::new(step, feed, parts, subs))
+            OpKind::Aggregate { input, parts } => {
+                let feed = self.feed(input, Demand::default())?;
+                Box::new(Aggregate::new(step, feed, parts, self.subs(&op.subs)?))
             }
         })
     }
 
-    fn feed(
-        &mut self,
-        input: &'a Op,
-        scope: &mut Vec<Kind<'a>>,
-        demand: Demand,
-    ) -> Result<Feed<'a, R>, AskError> {
-        let input = self.op(input, scope, demand)?;
-        Ok(Feed::new(input, scope.len()))
+    fn feed(&self, input: &'a BoundInput, demand: Demand) -> Result<Feed<'a, R>, AskError> {
+        Ok(Feed::new(self.op(&input.op, demand)?, input.stride))
     }
 
-    /// A get straight over the input.
-    fn plain_get(
-        &mut self,
-        step: usize,
-        get: &'a design::Get,
-        scope: &mut Vec<Kind<'a>>,
+    fn subs(&self, bound: &'a [BoundSub]) -> Result<Subs<'a, R>, AskError> {
+        let mut subs = Subs::new();
+        for sub in bound {
+            let limit = matches!(sub.shape, Shape::Exists).then_some(1);
+            let (root, top) = self.plan(&sub.plan, Demand { limit, flip: false })?;
+            subs.add(sub, root, top);
+        }
+        Ok(subs)
+    }
+
+    fn range(&self, bounds: &'a Bounds, demand: Demand) -> Result<Range<'a>, AskError> {
+        let mut edge = None;
+        if let Some(page) = &bounds.page
+            && let Some((values, after)) = self.cursor(page)?
+        {
+            let parts = bounds.layout.key.get(bounds.eq.len()..).unwrap_or_default();
+            if parts.len() != values.len() {
+                return Err(self.foreign(page, values.len(), parts.len()));
+            }
+            for (value, part) in values.iter().zip(parts) {
+                key::encode_part(value, part, &mut Vec::new())
+                    .map_err(|e| self.cursor_error(page, CursorError::Foreign(e.to_string())))?;
+            }
+            // Read backwards, what comes after the cursor has lower keys.
+            edge = Some(Edge {
+                values,
+                above: after != bounds.reverse,
+            });
+        }
+        Ok(Range {
+            bounds,
+            reverse: bounds.reverse != demand.flip,
+            page: edge,
+            limit: demand.limit,
+        })
+    }
+
+    /// A page; without a cursor everything goes through.
+    fn page(
+        &self,
+        op: &'a BoundOp,
+        input: &'a BoundInput,
+        order: &'a Order,
+        page: &model::Page,
         demand: Demand,
     ) -> Result<Boxed<'a, R>, AskError> {
-        self.steps += 1;
-        let mut subs = Subs::new();
-        let range = self.range(get, scope, &mut subs, demand)?;
-        let stride = scope.len();
-        scope.push(Kind::Row(range.layout));
-        if subs.is_empty() {
-            return Ok(Box::new(Direct::new(step, range)));
+        let Some((cursor, after)) = self.cursor(page)? else {
+            let flip = false;
+            return self.pass(op.step, input, Demand { flip, ..demand });
+        };
+        if cursor.len() != order.0.len() {
+            return Err(self.foreign(page, cursor.len(), order.0.len()));
         }
-        let feed = Feed::new(Box::new(Input::new(step + 1)), stride);
-        Ok(Box::new(Get::new(step, feed, range, false, subs)))
+        let mut edge = Vec::new();
+        for (value, (_, direction)) in cursor.iter().zip(&order.0) {
+            key::encode_ordered(&ValueRef::of(value), *direction, &mut edge);
+        }
+        Ok(Box::new(Page {
+            step: op.step,
+            feed: self.feed(input, Demand::default())?,
+            order,
+            subs: self.subs(&op.subs)?,
+            edge,
+            key: Vec::new(),
+            after,
+            passed: false,
+        }))
     }
 
     /// A limit that is not there: everything goes through.
     fn pass(
-        &mut self,
+        &self,
         step: usize,
-        input: &'a Op,
-        scope: &mut Vec<Kind<'a>>,
+        input: &'a BoundInput,
         demand: Demand,
     ) -> Result<Boxed<'a, R>, AskError> {
-        let input = self.op(input, scope, demand)?;
+        let input = self.op(&input.op, demand)?;
         Ok(Box::new(First {
             step,
             input,
@@ -316,46 +246,22 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         }))
     }
 
-    /// A page without a cursor: everything goes through. Its terms keep their step numbers.
-    fn without_page(
-        &mut self,
-        input: &'a Op,
-        by: &'a [(Term, Direction)],
-        scope: &mut Vec<Kind<'a>>,
-        demand: Demand,
-    ) -> Result<Boxed<'a, R>, AskError> {
-        let step = self.steps - 1;
-        let passed = self.pass(
-            step,
-            input,
-            scope,
-            Demand {
-                flip: false,
-                ..demand
-            },
-        )?;
-        self.order(by, scope, &mut Subs::<'a, R>::new())?;
-        Ok(passed)
-    }
-
     /// The last tuples: the first ones of the input read backwards, where that can be done.
     fn last(
-        &mut self,
+        &self,
         step: usize,
-        input: &'a Op,
-        scope: &mut Vec<Kind<'a>>,
+        input: &'a BoundInput,
         limit: usize,
     ) -> Result<Boxed<'a, R>, AskError> {
-        let reversed = can_flip(input);
+        let reversed = can_flip(&input.op);
         let below = Demand {
             limit: reversed.then_some(limit),
             flip: reversed,
         };
-        let input = self.op(input, scope, below)?;
-        let (batch, kept) = (Tuples::new(scope.len()), VecDeque::new());
+        let (batch, kept) = (Tuples::new(input.stride), VecDeque::new());
         Ok(Box::new(Last {
             step,
-            input,
+            input: self.op(&input.op, below)?,
             limit,
             reversed,
             batch,
@@ -365,25 +271,81 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
     }
 
     /// True if the rows before a cursor are asked for without a cursor: then from the start.
-    fn starts_anew(&self, op: &Op) -> bool {
-        let page = match op {
-            Op::Get { get, .. } | Op::Merge { get, .. } => get.page.as_ref(),
-            Op::Page { page, .. } => Some(page),
+    fn starts_anew(&self, op: &BoundOp) -> bool {
+        let page = match &op.kind {
+            OpKind::Get { bounds, .. } => bounds.page.as_ref(),
+            OpKind::Merge { parts, .. } => parts.bounds.page.as_ref(),
+            OpKind::Page { page, .. } => Some(page),
             _ => None,
         };
         match page {
-            Some(page) => self.param(page_param(page)).is_ok_and(Value::is_null),
-            None => input_of(op).is_some_and(|input| self.starts_anew(input)),
+            Some(page) => self.page_value(page).is_null(),
+            None => op.input().is_some_and(|input| self.starts_anew(input)),
+        }
+    }
+
+    fn page_value(&self, page: &model::Page) -> &'a Value {
+        let value = self.ask.params.get(page_param(page).index());
+        value.unwrap_or(&Value::Null)
+    }
+
+    /// The values of a page's cursor, and whether the page is behind it; none without a cursor.
+    fn cursor(&self, page: &model::Page) -> Result<Option<(Vec<Value>, bool)>, AskError> {
+        let after = matches!(page, model::Page::After(_));
+        match self.page_value(page) {
+            Value::Null => Ok(None),
+            Value::Text(token) => {
+                let values = cursor::decode(token).map_err(|e| self.cursor_error(page, e))?;
+                Ok(Some((values, after)))
+            }
+            // As `Answer` makes it, before it is a token.
+            Value::List(values) => Ok(Some((values.clone(), after))),
+            _ => {
+                let why = "a cursor is a text, as an earlier answer gave it".to_owned();
+                Err(self.cursor_error(page, CursorError::Foreign(why)))
+            }
+        }
+    }
+
+    fn cursor_error(&self, page: &model::Page, source: CursorError) -> AskError {
+        let id = page_param(page).index();
+        let name = self.ask.declared.get(id);
+        AskError::Cursor {
+            param: name
+                .map_or_else(|| (id + 1).to_string(), |p| format!("${}", p.name))
+                .into(),
+            source: Box::new(source),
+        }
+    }
+
+    fn foreign(&self, page: &model::Page, found: usize, expected: usize) -> AskError {
+        let why = format!("it has {found} values, and the order of this question has {expected}");
+        self.cursor_error(page, CursorError::Foreign(why))
+    }
+
+    /// A limit: none where it is null. It depends on constants and parameters alone.
+    fn count(&self, count: &Node) -> Result<Option<usize>, AskError> {
+        let env = Env::<&[u8]> {
+            tuple: &[],
+            item: None,
+            params: self.ask.params,
+            results: &[],
+        };
+        match count.value(&env) {
+            Ok(Value::Int(n)) => Ok(Some(usize::try_from(n).unwrap_or(0))),
+            Ok(_) => Ok(None),
+            Err(Stop::Error(error)) => Err(error),
+            Err(Stop::Need(_)) => Err(AskError::Plan("a subplan as a limit".into())),
         }
     }
 }
 
 /// True if an operator can give its tuples from the last to the first without reading all.
-fn can_flip(op: &Op) -> bool {
-    match op {
-        Op::Input => true,
-        Op::Get { input, .. } | Op::Merge { input, .. } | Op::Filter { input, .. } => {
-            can_flip(input)
+fn can_flip(op: &BoundOp) -> bool {
+    match &op.kind {
+        OpKind::Input => true,
+        OpKind::Get { input, .. } | OpKind::Merge { input, .. } | OpKind::Filter { input, .. } => {
+            can_flip(&input.op)
         }
         _ => false,
     }

@@ -3,15 +3,14 @@
 
 use super::range::Range;
 use super::term::{Env, Stop};
-use super::{AskError, BATCH, Context, Frame, Operator, Tuples};
-use crate::store::{Batch, Fill, Reader, Source};
+use super::{AskError, Context, Frame, Operator, Tuples};
+use crate::store::{Fill, Reader, Source};
 
 pub(super) struct Direct<'a, R: Reader> {
     step: usize,
     range: Range<'a>,
     outer: Vec<Frame<R::B>>,
     state: State<R::S>,
-    batch: Batch<R::B>,
 }
 
 enum State<S> {
@@ -28,7 +27,6 @@ impl<'a, R: Reader> Direct<'a, R> {
             range,
             outer: Vec::new(),
             state: State::Done,
-            batch: Batch { rows: Vec::new() },
         }
     }
 
@@ -37,9 +35,10 @@ impl<'a, R: Reader> Direct<'a, R> {
         let env = Env {
             tuple: &self.outer,
             item: None,
+            params: cx.params,
             results: &[],
         };
-        self.state = match self.range.read(&env) {
+        self.state = match self.range.read(&env, Vec::new()) {
             Ok(Some(read)) => {
                 cx.count(self.step, |actual| actual.gets += 1);
                 State::Open(cx.reader.open(&read)?)
@@ -73,10 +72,8 @@ impl<'a, R: Reader> Operator<'a, R> for Direct<'a, R> {
         let State::Open(source) = &mut self.state else {
             return Ok(Fill::End);
         };
-        let is_point = self.range.is_point();
-        let expected = if is_point { 1 } else { want.min(BATCH) };
-        self.batch.rows.reserve(expected);
-        match source.fill(want, &mut self.batch)? {
+        let before = out.len();
+        match source.fill(want, &mut out.joined(&self.outer))? {
             Fill::Rows => {}
             Fill::Wait => return Ok(Fill::Wait),
             Fill::End => {
@@ -84,13 +81,15 @@ impl<'a, R: Reader> Operator<'a, R> for Direct<'a, R> {
                 return Ok(Fill::End);
             }
         }
-        let read = self.batch.rows.len();
-        out.push_rows(&self.outer, &mut self.batch);
+        let read = out.len() - before;
         // A point get has no second row: the store is not asked for one.
-        if is_point {
+        if self.range.is_point() {
             self.state = State::Done;
         }
-        cx.count(self.step, |actual| actual.reads += read as u64);
-        Ok(cx.settle(self.step, read, Fill::End))
+        cx.count(self.step, |actual| {
+            actual.reads += read as u64;
+            actual.rows += read as u64;
+        });
+        Ok(Fill::Rows)
     }
 }

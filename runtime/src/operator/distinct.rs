@@ -12,7 +12,7 @@ use std::task::Poll;
 pub(super) struct Distinct<'a, R: Reader> {
     pub(super) step: usize,
     pub(super) feed: Feed<'a, R>,
-    pub(super) by: Vec<Node<'a>>,
+    pub(super) by: &'a [Node],
     pub(super) subs: Subs<'a, R>,
     pub(super) seen: HashSet<Vec<Value>>,
 }
@@ -36,7 +36,7 @@ impl<'a, R: Reader> Operator<'a, R> for Distinct<'a, R> {
                 Fill::Rows => {}
                 other => return Ok(cx.settle(self.step, added, other)),
             }
-            let by = &self.by;
+            let by = self.by;
             let key = self
                 .subs
                 .resolve(cx, self.feed.tuple(), None, |env| values(by, env))?;

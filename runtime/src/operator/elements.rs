@@ -16,7 +16,7 @@ pub(super) const WIDTH: usize = 3;
 pub(super) struct Elements<'a, R: Reader> {
     pub(super) step: usize,
     pub(super) feed: Feed<'a, R>,
-    pub(super) of: Node<'a>,
+    pub(super) of: &'a Node,
     pub(super) subs: Subs<'a, R>,
     /// Elements of the current tuple that are still to come.
     pub(super) rest: VecDeque<[Value; WIDTH]>,
@@ -47,7 +47,7 @@ impl<'a, R: Reader> Operator<'a, R> for Elements<'a, R> {
                 Fill::Rows => {}
                 other => return Ok(cx.settle(self.step, added, other)),
             }
-            let of = &self.of;
+            let of = self.of;
             match self
                 .subs
                 .resolve(cx, self.feed.tuple(), None, |env| of.value(env))?

@@ -10,7 +10,7 @@ use std::task::Poll;
 pub(super) struct Filter<'a, R: Reader> {
     pub(super) step: usize,
     pub(super) feed: Feed<'a, R>,
-    pub(super) checks: Vec<Check<'a>>,
+    pub(super) checks: &'a [Check],
     pub(super) subs: Subs<'a, R>,
 }
 
@@ -32,7 +32,7 @@ impl<'a, R: Reader> Operator<'a, R> for Filter<'a, R> {
                 Fill::Rows => {}
                 other => return Ok(cx.settle(self.step, added, other)),
             }
-            let checks = &self.checks;
+            let checks = self.checks;
             match self
                 .subs
                 .resolve(cx, self.feed.tuple(), None, |env| all(checks, env))?

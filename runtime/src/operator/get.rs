@@ -4,7 +4,7 @@ use super::feed::Feed;
 use super::range::Range;
 use super::sub::Subs;
 use super::{AskError, Context, Frame, Operator, Tuples};
-use crate::store::{Batch, Fill, Reader, Source};
+use crate::store::{Fill, Keys, Reader, Source};
 use std::collections::VecDeque;
 use std::task::Poll;
 
@@ -20,7 +20,8 @@ pub(super) struct Get<'a, R: Reader> {
     /// Buffers of tuples that were done with.
     spare: Vec<Vec<Frame<R::B>>>,
     exhausted: bool,
-    batch: Batch<R::B>,
+    /// The buffer of the last key.
+    key: Vec<u8>,
 }
 
 struct Open<R: Reader> {
@@ -38,7 +39,6 @@ impl<'a, R: Reader> Get<'a, R> {
         outer: bool,
         subs: Subs<'a, R>,
     ) -> Self {
-        let batch = Batch { rows: Vec::new() };
         Get {
             step,
             feed,
@@ -48,7 +48,7 @@ impl<'a, R: Reader> Get<'a, R> {
             open: VecDeque::new(),
             spare: Vec::new(),
             exhausted: false,
-            batch,
+            key: Vec::new(),
         }
     }
 
@@ -65,20 +65,8 @@ impl<'a, R: Reader> Get<'a, R> {
                     return Ok(());
                 }
             }
-            let range = &self.range;
-            let read = self
-                .subs
-                .resolve(cx, self.feed.tuple(), None, |env| range.read(env))?;
-            let Poll::Ready(read) = read else {
+            let Poll::Ready(source) = self.source(cx)? else {
                 return Ok(());
-            };
-            self.subs.reset();
-            let source = match &read {
-                Some(read) => {
-                    cx.count(self.step, |actual| actual.gets += 1);
-                    Some(cx.reader.open(read)?)
-                }
-                None => None,
             };
             let mut tuple = self.spare.pop().unwrap_or_default();
             tuple.extend(self.feed.take());
@@ -89,6 +77,83 @@ impl<'a, R: Reader> Get<'a, R> {
             });
         }
         Ok(())
+    }
+
+    /// Opens the read of the feed's current tuple; none where nothing can be found.
+    #[inline]
+    fn source(&mut self, cx: &Context<'a, R>) -> Result<Poll<Option<R::S>>, AskError> {
+        let (range, key) = (&self.range, &mut self.key);
+        let read = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
+            range.read(env, std::mem::take(key))
+        })?;
+        let Poll::Ready(read) = read else {
+            return Ok(Poll::Pending);
+        };
+        self.subs.reset();
+        let Some(read) = read else {
+            return Ok(Poll::Ready(None));
+        };
+        cx.count(self.step, |actual| actual.gets += 1);
+        let source = cx.reader.open(&read)?;
+        if let Keys::Point(key) = read.keys {
+            self.key = key;
+        }
+        Ok(Poll::Ready(Some(source)))
+    }
+
+    /// Point reads one after the other, where the store gains nothing by several in flight: no
+    /// tuple is staged. Tells how many tuples were appended, and why no more.
+    fn follow(
+        &mut self,
+        cx: &Context<'a, R>,
+        want: usize,
+        out: &mut Tuples<R::B>,
+    ) -> Result<(usize, Fill), AskError> {
+        let (mut added, mut reads) = (0, 0);
+        let reason = loop {
+            if added == want {
+                break Fill::Rows;
+            }
+            if self.exhausted {
+                break Fill::End;
+            }
+            match self.feed.ready(cx, want - added)? {
+                Fill::Rows => {}
+                Fill::Wait => break Fill::Wait,
+                Fill::End => {
+                    self.exhausted = true;
+                    break Fill::End;
+                }
+            }
+            let Poll::Ready(source) = self.source(cx)? else {
+                break Fill::Wait;
+            };
+            let tuple = self.feed.tuple();
+            let fill = match source {
+                None => Fill::End,
+                Some(mut source) => match source.fill(1, &mut out.joined(tuple))? {
+                    Fill::Wait => {
+                        let tuple = self.feed.take().collect();
+                        self.open.push_back(Open {
+                            tuple,
+                            source: Some(source),
+                            found: false,
+                        });
+                        break Fill::Wait;
+                    }
+                    fill => fill,
+                },
+            };
+            if fill == Fill::Rows {
+                (added, reads) = (added + 1, reads + 1);
+            } else if self.outer {
+                out.push_joined(tuple, Frame::Absent);
+                added += 1;
+            }
+            self.feed.skip();
+        };
+        cx.count(self.step, |actual| actual.reads += reads);
+        Ok((added, reason))
     }
 
     /// The first of the reads has nothing more to give.
@@ -116,6 +181,10 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
     ) -> Result<Fill, AskError> {
         let mut added = 0;
         while added < want {
+            if R::AHEAD <= 1 && self.range.is_point() && self.open.is_empty() {
+                let (more, reason) = self.follow(cx, want - added, out)?;
+                return Ok(cx.settle(self.step, added + more, reason));
+            }
             self.open_ahead(cx, want - added)?;
             let Some(front) = self.open.front_mut() else {
                 let reason = if self.exhausted {
@@ -125,18 +194,18 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
                 };
                 return Ok(cx.settle(self.step, added, reason));
             };
+            let before = out.len();
             let fill = match &mut front.source {
-                Some(source) => source.fill(want - added, &mut self.batch)?,
+                Some(source) => source.fill(want - added, &mut out.joined(&front.tuple))?,
                 None => Fill::End,
             };
             match fill {
                 Fill::Wait => return Ok(cx.settle(self.step, added, Fill::Wait)),
                 Fill::Rows => {
                     front.found = true;
-                    let read = self.batch.rows.len();
+                    let read = out.len() - before;
                     cx.count(self.step, |actual| actual.reads += read as u64);
                     added += read;
-                    out.push_rows(&front.tuple, &mut self.batch);
                     // A point get has no second row: the store is not asked for one.
                     if self.range.is_point() {
                         self.done();

@@ -1,8 +1,8 @@
 //! `merge`: for each input tuple, one read per element of a list, merged in order.
 
 use super::feed::Feed;
-use super::order::{Directed, Order};
-use super::range::Range;
+use super::order::Order;
+use super::range::{Bounds, Range};
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, elements};
 use super::{AskError, Context, Frame, Operator, Tuples};
@@ -15,7 +15,10 @@ use std::task::Poll;
 pub(super) struct Merge<'a, R: Reader> {
     step: usize,
     feed: Feed<'a, R>,
-    parts: Parts<'a>,
+    parts: &'a Parts,
+    range: Range<'a>,
+    /// Whether the result is wanted from its end to its start.
+    flip: bool,
     subs: Subs<'a, R>,
     /// The merge of the current input tuple.
     running: Option<Running<R>>,
@@ -23,13 +26,11 @@ pub(super) struct Merge<'a, R: Reader> {
 }
 
 /// What a merge is made of.
-pub(super) struct Parts<'a> {
-    pub(super) list: Vec<Node<'a>>,
-    pub(super) range: Range<'a>,
+pub(super) struct Parts {
+    pub(super) list: Vec<Node>,
+    pub(super) bounds: Bounds,
     /// Empty: branches are read one after the other.
-    pub(super) order: Order<'a>,
-    /// Whether the result is wanted from its end to its start.
-    pub(super) flip: bool,
+    pub(super) order: Order,
 }
 
 struct Running<R: Reader> {
@@ -40,7 +41,7 @@ struct Running<R: Reader> {
     /// Open branches whose next row is not known.
     headless: Vec<usize>,
     /// The next row of every other open branch that has one.
-    heads: BinaryHeap<Reverse<(Vec<Directed>, usize)>>,
+    heads: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
 }
 
 struct Branch<R: Reader> {
@@ -50,11 +51,20 @@ struct Branch<R: Reader> {
 }
 
 impl<'a, R: Reader> Merge<'a, R> {
-    pub(super) fn new(step: usize, feed: Feed<'a, R>, parts: Parts<'a>, subs: Subs<'a, R>) -> Self {
+    pub(super) fn new(
+        step: usize,
+        feed: Feed<'a, R>,
+        parts: &'a Parts,
+        range: Range<'a>,
+        flip: bool,
+        subs: Subs<'a, R>,
+    ) -> Self {
         Merge {
             step,
             feed,
             parts,
+            range,
+            flip,
             subs,
             running: None,
             batch: Batch { rows: Vec::new() },
@@ -74,7 +84,7 @@ impl<'a, R: Reader> Merge<'a, R> {
         let Poll::Ready(mut items) = items else {
             return Ok(Fill::Wait);
         };
-        if self.parts.flip {
+        if self.flip {
             items.reverse();
         }
         let tuple = self.feed.take().collect();
@@ -104,20 +114,12 @@ impl<'a, R: Reader> Merge<'a, R> {
             return Ok(Fill::End);
         };
         if self.parts.order.0.is_empty() {
-            return running.concatenate(
-                cx,
-                self.step,
-                &self.parts,
-                &mut self.subs,
-                want,
-                &mut self.batch,
-                out,
-            );
+            return running.concatenate(cx, self.step, &self.range, &mut self.subs, want, out);
         }
-        if !running.open(cx, self.step, &self.parts, &mut self.subs, usize::MAX)? {
+        if !running.open(cx, self.step, &self.range, &mut self.subs, usize::MAX)? {
             return Ok(Fill::Wait);
         }
-        running.pull(cx, self.step, &self.parts.order, &mut self.batch)?;
+        running.pull(cx, self.step, &self.parts.order, self.flip, &mut self.batch)?;
         if !running.headless.is_empty() {
             return Ok(Fill::Wait);
         }
@@ -138,7 +140,7 @@ impl<R: Reader> Running<R> {
         &mut self,
         cx: &Context<'a, R>,
         step: usize,
-        parts: &Parts<'a>,
+        range: &Range<'a>,
         subs: &mut Subs<'a, R>,
         until: usize,
     ) -> Result<bool, AskError> {
@@ -146,8 +148,9 @@ impl<R: Reader> Running<R> {
             let Some(branch) = self.branches.get_mut(self.opened) else {
                 break;
             };
-            let range = &parts.range;
-            let read = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| range.read(env))?;
+            let read = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| {
+                range.read(env, Vec::new())
+            })?;
             let Poll::Ready(read) = read else {
                 return Ok(false);
             };
@@ -166,7 +169,8 @@ impl<R: Reader> Running<R> {
         &mut self,
         cx: &Context<'_, R>,
         step: usize,
-        order: &Order<'_>,
+        order: &Order,
+        flip: bool,
         batch: &mut Batch<R::B>,
     ) -> Result<(), AskError> {
         let mut waiting = Vec::new();
@@ -189,15 +193,17 @@ impl<R: Reader> Running<R> {
                     let env = Env {
                         tuple: &branch.head,
                         item: Some(&branch.item),
+                        params: cx.params,
                         results: &[],
                     };
-                    let key = match order.key(&env) {
-                        Ok(key) => key,
+                    let mut key = Vec::new();
+                    match order.encode(&env, flip, &mut key) {
+                        Ok(()) => {}
                         Err(Stop::Error(error)) => return Err(error),
                         Err(Stop::Need(_)) => {
                             return Err(AskError::Plan("a subplan in the order of a merge".into()));
                         }
-                    };
+                    }
                     self.heads.push(Reverse((key, at)));
                 }
             }
@@ -207,23 +213,18 @@ impl<R: Reader> Running<R> {
     }
 
     /// Branch after branch; those that follow are opened ahead where the store gains by it.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the fields of `Merge`, borrowed apart"
-    )]
     fn concatenate<'a>(
         &mut self,
         cx: &Context<'a, R>,
         step: usize,
-        parts: &Parts<'a>,
+        range: &Range<'a>,
         subs: &mut Subs<'a, R>,
         want: usize,
-        batch: &mut Batch<R::B>,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
         loop {
             while self.headless.len() < R::AHEAD.max(1) && self.opened < self.branches.len() {
-                if !self.open(cx, step, parts, subs, self.opened + 1)? {
+                if !self.open(cx, step, range, subs, self.opened + 1)? {
                     break;
                 }
             }
@@ -238,14 +239,15 @@ impl<R: Reader> Running<R> {
             let Some(source) = source else {
                 return Ok(Fill::End);
             };
-            match source.fill(want, batch)? {
+            let before = out.len();
+            match source.fill(want, &mut out.joined(&self.tuple))? {
                 Fill::Wait => return Ok(Fill::Wait),
                 Fill::End => {
                     self.headless.remove(0);
                 }
                 Fill::Rows => {
-                    cx.count(step, |actual| actual.reads += batch.rows.len() as u64);
-                    out.push_rows(&self.tuple, batch);
+                    let read = out.len() - before;
+                    cx.count(step, |actual| actual.reads += read as u64);
                     return Ok(Fill::Rows);
                 }
             }
@@ -292,7 +294,7 @@ impl<'a, R: Reader> Operator<'a, R> for Merge<'a, R> {
 }
 
 /// The distinct elements that are not null, in order.
-fn items<B: Buf>(list: &[Node<'_>], env: &Env<'_, B>) -> Result<Vec<Value>, Stop> {
+fn items<B: Buf>(list: &[Node], env: &Env<'_, B>) -> Result<Vec<Value>, Stop> {
     let mut items = Vec::new();
     for node in list {
         let value = node.value_cow(env)?;

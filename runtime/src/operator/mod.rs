@@ -11,8 +11,8 @@
 mod aggregate;
 mod answer;
 mod bind;
+mod bound;
 mod build;
-mod cursor;
 mod direct;
 mod distinct;
 mod elements;
@@ -34,22 +34,22 @@ mod term;
 mod tests;
 
 pub use answer::{Answer, RowView};
+pub use bound::BoundPlan;
 pub use nested::{NestedRow, NestedRows};
 pub use profile::{Actual, Step, steps};
 
 use crate::cursor::CursorError;
 use crate::key::KeyError;
-use crate::layout::Layout;
 use crate::row::RowError;
-use crate::store::{Batch, Fill, Reader, StoreError};
+use crate::store::{Fill, Reader, Sink, StoreError};
 use querent_compiler::model::Param;
 use querent_compiler::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How many tuples a batch holds where the demand is open: as many as keep the buffers of rows and
-/// of frames below the 1 KiB up to which an allocation costs next to nothing.
-const BATCH: usize = 24;
+/// How many tuples a batch holds where the demand is open: as many as keep a buffer of frames below
+/// the 1 KiB up to which an allocation costs next to nothing.
+const BATCH: usize = 25;
 
 /// One part of a tuple.
 #[derive(Clone, Debug, Default)]
@@ -104,19 +104,12 @@ impl<B: Clone> Tuples<B> {
         self.count += 1;
     }
 
-    /// Appends a tuple for each row of a batch, which is left empty.
+    /// A sink that appends a tuple for each row, made of an outer tuple and the row.
     #[inline]
-    fn push_rows(&mut self, outer: &[Frame<B>], batch: &mut Batch<B>) {
-        self.count += batch.rows.len();
-        self.frames.reserve(batch.rows.len() * self.stride);
-        if outer.is_empty() {
-            let frames = batch.rows.drain(..).map(|(key, row)| Frame::Row(key, row));
-            self.frames.extend(frames);
-            return;
-        }
-        for (key, row) in batch.rows.drain(..) {
-            self.frames.extend_from_slice(outer);
-            self.frames.push(Frame::Row(key, row));
+    fn joined<'o>(&'o mut self, outer: &'o [Frame<B>]) -> Joined<'o, B> {
+        Joined {
+            outer,
+            tuples: self,
         }
     }
 
@@ -138,9 +131,32 @@ impl<B: Clone> Tuples<B> {
     }
 }
 
+/// Rows on their way into tuples, each behind the frames of the outer tuple.
+struct Joined<'o, B> {
+    outer: &'o [Frame<B>],
+    tuples: &'o mut Tuples<B>,
+}
+
+impl<B: Clone> Sink<B> for Joined<'_, B> {
+    #[inline]
+    fn reserve(&mut self, rows: usize) {
+        self.tuples.frames.reserve(rows * self.tuples.stride);
+    }
+
+    #[inline]
+    fn push(&mut self, key: B, row: B) {
+        if !self.outer.is_empty() {
+            self.tuples.frames.extend_from_slice(self.outer);
+        }
+        self.tuples.frames.push(Frame::Row(key, row));
+        self.tuples.count += 1;
+    }
+}
+
 /// What the operators of one answer share.
 pub(crate) struct Context<'a, R> {
     reader: &'a R,
+    params: &'a [Value],
     profile: Vec<Cell<Actual>>,
 }
 
@@ -236,11 +252,9 @@ impl From<StoreError> for AskError {
     }
 }
 
-/// Everything that an answer is made from.
+/// What an ask adds to a plan.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
-    /// The layouts of all structures of the design, by [`StructureId`].
-    pub layouts: &'a [Layout],
     /// The question's parameters. A cursor is a text made by an earlier answer, or null.
     pub params: &'a [Value],
     /// How the parameters are declared, for messages.

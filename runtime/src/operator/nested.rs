@@ -36,7 +36,7 @@ impl<'r, 'a, R: Reader> NestedRows<'r, 'a, R> {
     }
 }
 
-impl<'r, 'a, R: Reader> Iterator for NestedRows<'r, 'a, R> {
+impl<'r, 'a, R: Reader + 'a> Iterator for NestedRows<'r, 'a, R> {
     type Item = NestedRow<'r, 'a, R>;
 
     #[inline]
@@ -48,7 +48,7 @@ impl<'r, 'a, R: Reader> Iterator for NestedRows<'r, 'a, R> {
                 }
                 let tuple = tuples.get(*next);
                 *next += 1;
-                Some(NestedRow(Row::View(RowView { top, tuple })))
+                Some(NestedRow(Row::View(RowView::new(top, tuple))))
             }
             Rows::Decoded(rows) => Some(NestedRow(Row::Values(match rows.next()? {
                 Value::Record(fields) => fields,

@@ -1,38 +1,31 @@
 //! Orders of several terms, each in its direction.
 
 use super::term::{Env, Node, Stop};
+use crate::key;
 use crate::store::Buf;
 use querent_compiler::model::Direction;
-use querent_compiler::value::Value;
-use std::cmp::Reverse;
-
-/// A value with its direction. Only values of the same term are compared, so that both are of the
-/// same variant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Directed {
-    Asc(Value),
-    Desc(Reverse<Value>),
-}
-
-impl Directed {
-    pub(super) fn new(value: Value, direction: Direction) -> Self {
-        match direction {
-            Direction::Asc => Directed::Asc(value),
-            Direction::Desc => Directed::Desc(Reverse(value)),
-        }
-    }
-}
 
 /// Terms with their directions.
-pub(super) struct Order<'a>(pub(super) Vec<(Node<'a>, Direction)>);
+pub(super) struct Order(pub(super) Vec<(Node, Direction)>);
 
-impl Order<'_> {
-    /// What a tuple is ordered by.
-    pub(super) fn key<B: Buf>(&self, env: &Env<'_, B>) -> Result<Vec<Directed>, Stop> {
-        self.0
-            .iter()
-            .map(|(node, direction)| Ok(Directed::new(node.value(env)?, *direction)))
-            .collect()
+impl Order {
+    /// Appends what a tuple is ordered by, as bytes whose order is that of the tuples; turned
+    /// round where `flip` says so. Bytes of an evaluation that stops half-way are left behind.
+    pub(super) fn encode<B: Buf>(
+        &self,
+        env: &Env<'_, B>,
+        flip: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
+        for (node, direction) in &self.0 {
+            let direction = if flip {
+                opposite(*direction)
+            } else {
+                *direction
+            };
+            key::encode_ordered(&node.eval(env)?, direction, out);
+        }
+        Ok(())
     }
 }
 

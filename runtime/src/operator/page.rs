@@ -1,18 +1,20 @@
 //! `page`: tuples on one side of a cursor, in an input that is in the cursor's order.
 
 use super::feed::Feed;
-use super::order::{Directed, Order};
+use super::order::Order;
 use super::sub::Subs;
 use super::{AskError, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
-use std::task::Poll;
 
 pub(super) struct Page<'a, R: Reader> {
     pub(super) step: usize,
     pub(super) feed: Feed<'a, R>,
-    pub(super) order: Order<'a>,
+    pub(super) order: &'a Order,
     pub(super) subs: Subs<'a, R>,
-    pub(super) edge: Vec<Directed>,
+    /// What the cursor's row is ordered by.
+    pub(super) edge: Vec<u8>,
+    /// What the current tuple is ordered by.
+    pub(super) key: Vec<u8>,
     /// Tuples behind the cursor; otherwise those before it.
     pub(super) after: bool,
     /// The cursor has been passed: every further tuple is behind it.
@@ -42,18 +44,19 @@ impl<'a, R: Reader> Operator<'a, R> for Page<'a, R> {
                 other => return Ok(cx.settle(self.step, added, other)),
             }
             if !self.passed {
-                let order = &self.order;
-                let key = self
-                    .subs
-                    .resolve(cx, self.feed.tuple(), None, |env| order.key(env))?;
-                let Poll::Ready(key) = key else {
+                let (order, key) = (self.order, &mut self.key);
+                let done = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
+                    key.clear();
+                    order.encode(env, false, key)
+                })?;
+                if done.is_pending() {
                     return Ok(cx.settle(self.step, added, Fill::Wait));
-                };
+                }
                 self.subs.reset();
                 self.passed = if self.after {
-                    key > self.edge
+                    self.key > self.edge
                 } else {
-                    key >= self.edge
+                    self.key >= self.edge
                 };
             }
             if self.passed == self.after {

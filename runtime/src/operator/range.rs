@@ -6,17 +6,26 @@ use crate::key::{self, KeyError};
 use crate::layout::{KeyPart, Layout};
 use crate::store::{Buf, Keys, MAX_KEY, Read};
 use querent_compiler::design::StructureId;
-use querent_compiler::model::{Direction, Type};
+use querent_compiler::model::{Direction, Page, Type};
 use querent_compiler::value::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A get with its terms bound.
-pub(super) struct Range<'a> {
+pub(super) struct Bounds {
     pub(super) structure: StructureId,
-    pub(super) layout: &'a Layout,
-    pub(super) eq: Vec<Node<'a>>,
-    pub(super) lower: Option<(Node<'a>, bool)>,
-    pub(super) upper: Option<(Node<'a>, bool)>,
+    pub(super) layout: Arc<Layout>,
+    pub(super) eq: Vec<Node>,
+    pub(super) lower: Option<(Node, bool)>,
+    pub(super) upper: Option<(Node, bool)>,
+    /// Whether rows are read from the last key to the first, where the plan is not turned round.
+    pub(super) reverse: bool,
+    pub(super) page: Option<Page>,
+}
+
+/// A get with what an ask adds to it.
+pub(super) struct Range<'a> {
+    pub(super) bounds: &'a Bounds,
     /// Whether rows are read from the last key to the first.
     pub(super) reverse: bool,
     pub(super) page: Option<Edge>,
@@ -31,6 +40,9 @@ pub(super) struct Edge {
     pub(super) above: bool,
 }
 
+/// Most keys are not longer than this.
+const KEY: usize = 32;
+
 /// One end of a range of values, encoded behind the prefix.
 enum End {
     /// Below every value of the part's type.
@@ -43,23 +55,29 @@ enum End {
 impl Range<'_> {
     /// True if at most one row can be found.
     pub(super) fn is_point(&self) -> bool {
-        self.eq.len() == self.layout.key.len()
+        self.bounds.eq.len() == self.bounds.layout.key.len()
     }
 
-    /// The read for a tuple; none if nothing can be found.
-    pub(super) fn read<B: Buf>(&self, env: &Env<'_, B>) -> Result<Option<Read>, Stop> {
-        let keys = self.keys(env)?;
+    /// The read for a tuple; none if nothing can be found. The key is written into `spare`, which
+    /// can be had back from the read.
+    pub(super) fn read<B: Buf>(
+        &self,
+        env: &Env<'_, B>,
+        spare: Vec<u8>,
+    ) -> Result<Option<Read>, Stop> {
+        let keys = self.keys(env, spare)?;
         Ok(keys.map(|keys| Read {
-            structure: self.structure,
+            structure: self.bounds.structure,
             keys,
             reverse: self.reverse,
             limit: self.limit,
         }))
     }
 
-    fn keys<B: Buf>(&self, env: &Env<'_, B>) -> Result<Option<Keys>, Stop> {
-        let mut prefix = Vec::with_capacity(32);
-        for (i, node) in self.eq.iter().enumerate() {
+    fn keys<B: Buf>(&self, env: &Env<'_, B>, mut prefix: Vec<u8>) -> Result<Option<Keys>, Stop> {
+        prefix.clear();
+        prefix.reserve(KEY);
+        for (i, node) in self.bounds.eq.iter().enumerate() {
             let part = self.part(i)?;
             if let Some(bytes) = stored_alike(node, part, env) {
                 prefix.extend_from_slice(bytes);
@@ -80,8 +98,9 @@ impl Range<'_> {
             return Ok(None);
         }
         if self.is_point() {
-            if self.layout.key.is_empty() {
+            if self.bounds.layout.key.is_empty() {
                 prefix = self
+                    .bounds
                     .layout
                     .encode_key(&[])
                     .map_err(|e| self.key_error(0, e))?;
@@ -89,12 +108,8 @@ impl Range<'_> {
             // The one row is the cursor's own, which belongs to neither side of it.
             return Ok(self.page.is_none().then_some(Keys::Point(prefix)));
         }
-        if self.lower.is_none() && self.upper.is_none() && self.page.is_none() {
-            let upper = key::successor(&prefix);
-            return Ok(Some(Keys::Range {
-                lower: prefix,
-                upper,
-            }));
+        if self.bounds.lower.is_none() && self.bounds.upper.is_none() && self.page.is_none() {
+            return Ok(Some(Keys::Prefix(prefix)));
         }
         let Some((mut lower, mut upper)) = self.bounds(env, &prefix)? else {
             return Ok(None);
@@ -102,7 +117,7 @@ impl Range<'_> {
         if let Some(edge) = &self.page {
             let mut at = prefix;
             for (i, value) in edge.values.iter().enumerate() {
-                let i = i + self.eq.len();
+                let i = i + self.bounds.eq.len();
                 let part = self.part(i)?;
                 key::encode_part(value, part, &mut at).map_err(|e| self.key_error(i, e))?;
             }
@@ -132,12 +147,12 @@ impl Range<'_> {
         env: &Env<'_, B>,
         prefix: &[u8],
     ) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>, Stop> {
-        if self.lower.is_none() && self.upper.is_none() {
+        if self.bounds.lower.is_none() && self.bounds.upper.is_none() {
             return Ok(Some((prefix.to_vec(), key::successor(prefix))));
         }
-        let part = self.part(self.eq.len())?;
+        let part = self.part(self.bounds.eq.len())?;
         let mut ends = [None, None];
-        let bounds = [(&self.lower, true), (&self.upper, false)];
+        let bounds = [(&self.bounds.lower, true), (&self.bounds.upper, false)];
         for (end, (bound, is_lower)) in ends.iter_mut().zip(bounds) {
             let Some((node, inclusive)) = bound else {
                 continue;
@@ -206,21 +221,21 @@ impl Range<'_> {
             Ok(()) => Ok(End::At(bytes, inclusive)),
             Err(KeyError::IntRange(n)) if n < 0 => Ok(End::Below),
             Err(KeyError::IntRange(_)) => Ok(End::Above),
-            Err(source) => Err(self.key_error(self.eq.len(), source)),
+            Err(source) => Err(self.key_error(self.bounds.eq.len(), source)),
         }
     }
 
     fn part(&self, i: usize) -> Result<&KeyPart, AskError> {
-        self.layout.key.get(i).ok_or_else(|| {
-            let parts = self.layout.key.len();
-            let structure = &self.layout.name;
+        self.bounds.layout.key.get(i).ok_or_else(|| {
+            let parts = self.bounds.layout.key.len();
+            let structure = &self.bounds.layout.name;
             AskError::Plan(format!("key part {i} of {structure}, which has {parts}"))
         })
     }
 
     fn key_error(&self, part: usize, source: KeyError) -> AskError {
         AskError::Key {
-            part: format!("{}, key part {}", self.layout.name, part + 1).into(),
+            part: format!("{}, key part {}", self.bounds.layout.name, part + 1).into(),
             source: Box::new(source),
         }
     }
@@ -229,7 +244,7 @@ impl Range<'_> {
 /// The bytes of a value that is a key part of the same form in another structure: they are copied
 /// instead of being decoded and encoded again.
 #[inline]
-fn stored_alike<'t, B: Buf>(node: &Node<'_>, part: &KeyPart, env: &Env<'t, B>) -> Option<&'t [u8]> {
+fn stored_alike<'t, B: Buf>(node: &Node, part: &KeyPart, env: &Env<'t, B>) -> Option<&'t [u8]> {
     let Node::Row {
         frame,
         layout,

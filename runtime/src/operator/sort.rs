@@ -1,44 +1,85 @@
 //! `sort`: all tuples of the input, in order. Equal ones keep the input's order.
+//!
+//! Two flat buffers hold the tuples and the bytes that they are ordered by; what is moved about are
+//! their places.
 
 use super::feed::Feed;
-use super::order::{Directed, Order};
+use super::order::Order;
 use super::sub::Subs;
 use super::{AskError, BATCH, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
-use std::collections::VecDeque;
-use std::task::Poll;
+use std::cmp::Ordering;
 
 pub(super) struct Sort<'a, R: Reader> {
     step: usize,
     feed: Feed<'a, R>,
-    order: Order<'a>,
+    order: &'a Order,
     subs: Subs<'a, R>,
     /// No more tuples than this will be taken.
     limit: usize,
-    rows: VecDeque<Keyed<R::B>>,
-    sorted: bool,
+    tuples: Tuples<R::B>,
+    keys: Vec<u8>,
+    places: Vec<Place>,
+    /// How many have been handed out; none while the input is still being taken in.
+    next: Option<usize>,
 }
 
-/// A tuple and what it is sorted by.
-type Keyed<B> = (Vec<Directed>, Vec<Frame<B>>);
+/// Where a tuple is, and what it is ordered by.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The first bytes of its key: most comparisons need no more.
+    head: u128,
+    key: (usize, usize),
+    tuple: usize,
+}
+
+impl Place {
+    /// Of a key that ends where the buffer does.
+    fn new(keys: &[u8], from: usize, tuple: usize) -> Self {
+        let key = keys.get(from..).unwrap_or_default();
+        let mut head = [0; 16];
+        for (to, byte) in head.iter_mut().zip(key) {
+            *to = *byte;
+        }
+        Place {
+            head: u128::from_be_bytes(head),
+            key: (from, keys.len()),
+            tuple,
+        }
+    }
+
+    #[inline]
+    fn cmp(&self, other: &Place, keys: &[u8]) -> Ordering {
+        self.head
+            .cmp(&other.head)
+            .then_with(|| self.key(keys).cmp(other.key(keys)))
+            .then(self.tuple.cmp(&other.tuple))
+    }
+
+    fn key<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
+        keys.get(self.key.0..self.key.1).unwrap_or_default()
+    }
+}
 
 impl<'a, R: Reader> Sort<'a, R> {
     pub(super) fn new(
         step: usize,
         feed: Feed<'a, R>,
-        order: Order<'a>,
+        order: &'a Order,
         subs: Subs<'a, R>,
         limit: Option<usize>,
     ) -> Self {
-        let limit = limit.unwrap_or(usize::MAX);
+        let tuples = Tuples::new(feed.stride());
         Sort {
             step,
             feed,
             order,
             subs,
-            limit,
-            rows: VecDeque::new(),
-            sorted: false,
+            limit: limit.unwrap_or(usize::MAX),
+            tuples,
+            keys: Vec::new(),
+            places: Vec::new(),
+            next: None,
         }
     }
 
@@ -50,30 +91,47 @@ impl<'a, R: Reader> Sort<'a, R> {
                 Fill::Wait => return Ok(false),
                 Fill::End => break,
             }
-            let order = &self.order;
-            let key = self
-                .subs
-                .resolve(cx, self.feed.tuple(), None, |env| order.key(env))?;
-            let Poll::Ready(key) = key else {
+            let from = self.places.last().map_or(0, |place| place.key.1);
+            let (order, keys) = (self.order, &mut self.keys);
+            let done = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
+                keys.truncate(from);
+                order.encode(env, false, keys)
+            })?;
+            if done.is_pending() {
                 return Ok(false);
-            };
+            }
             self.subs.reset();
-            self.rows.push_back((key, self.feed.take().collect()));
+            let place = Place::new(&self.keys, from, self.tuples.len());
+            self.places.push(place);
+            self.tuples.push(self.feed.take());
             // Of many tuples under a small limit only the first few are kept.
-            if self.rows.len() / 2 > self.limit.max(BATCH) {
+            if self.places.len() / 2 > self.limit.max(BATCH) {
                 self.keep_first();
             }
         }
-        self.keep_first();
-        self.sorted = true;
+        self.sort();
+        self.next = Some(0);
         Ok(true)
     }
 
+    fn sort(&mut self) {
+        let keys = &self.keys;
+        self.places.sort_unstable_by(|a, b| a.cmp(b, keys));
+        self.places.truncate(self.limit);
+    }
+
+    /// Sorts, and forgets what is beyond the limit.
     fn keep_first(&mut self) {
-        self.rows
-            .make_contiguous()
-            .sort_by(|(a, _), (b, _)| a.cmp(b));
-        self.rows.truncate(self.limit);
+        self.sort();
+        let mut tuples = Tuples::new(self.feed.stride());
+        let mut keys = Vec::new();
+        for place in &mut self.places {
+            let from = keys.len();
+            keys.extend_from_slice(place.key(&self.keys));
+            tuples.push(self.tuples.take(place.tuple));
+            *place = Place::new(&keys, from, tuples.len() - 1);
+        }
+        (self.tuples, self.keys) = (tuples, keys);
     }
 }
 
@@ -81,8 +139,10 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
     fn start(&mut self, outer: &[Frame<R::B>]) {
         self.feed.start(outer);
         self.subs.reset();
-        self.rows.clear();
-        self.sorted = false;
+        self.tuples.clear();
+        self.keys.clear();
+        self.places.clear();
+        self.next = None;
     }
 
     fn fill(
@@ -91,13 +151,16 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
         want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
-        if !self.sorted && !self.collect(cx)? {
+        if self.next.is_none() && !self.collect(cx)? {
             return Ok(Fill::Wait);
         }
-        let added = want.min(self.rows.len());
-        for (_, tuple) in self.rows.drain(..added) {
-            out.push(tuple);
+        let next = self.next.unwrap_or_default();
+        let mut added = 0;
+        for place in self.places.iter().skip(next).take(want) {
+            out.push(self.tuples.take(place.tuple));
+            added += 1;
         }
+        self.next = Some(next + added);
         Ok(cx.settle(self.step, added, Fill::End))
     }
 }

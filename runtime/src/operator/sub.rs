@@ -1,7 +1,7 @@
 //! Subplans inside terms: run for one tuple at a time, resumable, their values kept meanwhile.
 
 use super::answer::Top;
-use super::build::Built;
+use super::bound::{BoundSub, Shape};
 use super::term::{Env, Node, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::store::{Fill, Reader};
@@ -12,14 +12,6 @@ use std::task::Poll;
 pub(super) struct Subs<'a, R: Reader> {
     slots: Vec<Slot<'a, R>>,
     results: Vec<Option<Value>>,
-}
-
-/// What a subplan's rows become.
-#[derive(Clone, Copy)]
-pub(super) enum Shape {
-    Nested,
-    Scalar,
-    Exists,
 }
 
 struct Slot<'a, R: Reader> {
@@ -44,21 +36,20 @@ impl<'a, R: Reader> Subs<'a, R> {
         }
     }
 
-    /// Adds a subplan and returns its slot.
-    pub(super) fn add(&mut self, shape: Shape, outer: usize, built: Built<'a, R>) -> usize {
+    /// Adds the subplan of the next slot.
+    pub(super) fn add(&mut self, sub: &BoundSub, root: Boxed<'a, R>, top: Top<'a, R>) {
         self.slots.push(Slot {
-            shape,
-            outer,
-            root: built.root,
-            top: built.top,
+            shape: sub.shape,
+            outer: sub.outer,
+            root,
+            top,
             running: false,
             gathered: false,
-            tuples: Tuples::new(built.stride),
+            tuples: Tuples::new(sub.plan.stride),
             at: 0,
             rows: Vec::new(),
         });
         self.results.push(None);
-        self.slots.len() - 1
     }
 
     /// True if there is no subplan.
@@ -78,7 +69,7 @@ impl<'a, R: Reader> Subs<'a, R> {
     /// True if a subplan's rows can be looked at where they were read.
     pub(super) fn can_gather(&self, at: usize) -> bool {
         self.slots.get(at).is_some_and(|slot| {
-            matches!(slot.shape, Shape::Nested) && !slot.top.output.iter().any(Node::has_sub)
+            matches!(slot.shape, Shape::Nested) && !slot.top.bound.output.iter().any(Node::has_sub)
         })
     }
 
@@ -119,6 +110,7 @@ impl<'a, R: Reader> Subs<'a, R> {
             match evaluate(&Env {
                 tuple,
                 item,
+                params: cx.params,
                 results: &self.results,
             }) {
                 Ok(value) => return Ok(Poll::Ready(value)),
@@ -185,7 +177,7 @@ impl<'a, R: Reader> Slot<'a, R> {
                 self.running = false;
                 return Ok(Poll::Ready(Value::Bool(true)));
             }
-            let (output, tuple) = (&self.top.output, self.tuples.get(self.at));
+            let (output, tuple) = (&self.top.bound.output, self.tuples.get(self.at));
             let row = self
                 .top
                 .subs

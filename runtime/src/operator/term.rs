@@ -11,26 +11,28 @@ use querent_compiler::model::{Binary, Compare, Function};
 use querent_compiler::value::{Value, ops};
 use std::borrow::Cow;
 use std::mem::discriminant;
+use std::sync::Arc;
 
 /// What a frame of a tuple holds: known from the plan.
-#[derive(Clone, Copy)]
-pub(super) enum Kind<'a> {
+#[derive(Clone)]
+pub(super) enum Kind {
     /// A row of a structure.
-    Row(&'a Layout),
+    Row(Arc<Layout>),
     /// A computed record of so many values.
     Computed(usize),
 }
 
-/// A term with its frames and parameters looked up.
-pub(super) enum Node<'a> {
-    /// A constant or a parameter.
-    Const(Cow<'a, Value>),
+/// A term with its frames looked up.
+pub(super) enum Node {
+    Const(Value),
+    /// A part of a parameter, by its number.
+    Param(usize, Box<[u16]>),
     Item,
     Row {
         frame: usize,
         /// Where most rows have it.
-        slot: &'a CommonSlot,
-        layout: &'a Layout,
+        slot: CommonSlot,
+        layout: Arc<Layout>,
         column: usize,
     },
     Computed {
@@ -38,25 +40,25 @@ pub(super) enum Node<'a> {
         column: usize,
     },
     /// A part of another term's value.
-    Part(Box<Node<'a>>, &'a [u16]),
-    Key(Vec<Node<'a>>),
-    Binary(Binary, Box<Node<'a>>, Box<Node<'a>>),
-    Call(Function, Vec<Node<'a>>),
-    At(Box<Node<'a>>, Box<Node<'a>>),
-    Shape(Box<Node<'a>>, Vec<Node<'a>>),
+    Part(Box<Node>, Box<[u16]>),
+    Key(Vec<Node>),
+    Binary(Binary, Box<Node>, Box<Node>),
+    Call(Function, Vec<Node>),
+    At(Box<Node>, Box<Node>),
+    Shape(Box<Node>, Vec<Node>),
     /// The subplan of this slot.
     Sub(usize),
 }
 
 /// A test with its terms bound.
-pub(super) enum Check<'a> {
-    And(Vec<Check<'a>>),
-    Or(Vec<Check<'a>>),
-    Not(Box<Check<'a>>),
-    Compare(Node<'a>, Compare, Node<'a>),
-    In(Node<'a>, Vec<Node<'a>>),
-    InList(Node<'a>, Node<'a>),
-    IsNull(Node<'a>),
+pub(super) enum Check {
+    And(Vec<Check>),
+    Or(Vec<Check>),
+    Not(Box<Check>),
+    Compare(Node, Compare, Node),
+    In(Node, Vec<Node>),
+    InList(Node, Node),
+    IsNull(Node),
     /// The subplan of this slot yields a tuple.
     Exists(usize),
 }
@@ -66,6 +68,8 @@ pub(super) struct Env<'t, B> {
     pub(super) tuple: &'t [Frame<B>],
     /// The current element of a merge.
     pub(super) item: Option<&'t Value>,
+    /// The parameters of the ask.
+    pub(super) params: &'t [Value],
     /// The values of subplans, by slot.
     pub(super) results: &'t [Option<Value>],
 }
@@ -83,7 +87,7 @@ impl From<AskError> for Stop {
     }
 }
 
-impl Node<'_> {
+impl Node {
     /// The value, borrowed from the tuple where it can be.
     #[inline]
     pub(super) fn eval<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
@@ -101,6 +105,7 @@ impl Node<'_> {
                 _ => Err(foreign_frame(*frame)),
             },
             Node::Const(value) => Ok(ValueRef::of(value)),
+            Node::Param(..) => Ok(ValueRef::of(self.given(env.params))),
             _ => self.eval_rare(env),
         }
     }
@@ -155,11 +160,21 @@ impl Node<'_> {
                 Value::Record(values(nodes, env)?)
             }
             Node::Const(_)
+            | Node::Param(..)
             | Node::Item
             | Node::Row { .. }
             | Node::Computed { .. }
             | Node::Sub(_) => self.eval(env)?.into_value(),
         })
+    }
+
+    /// The part of a parameter that this term is.
+    #[inline]
+    fn given<'t>(&self, params: &'t [Value]) -> &'t Value {
+        match self {
+            Node::Param(at, path) => params.get(*at).map_or(&Value::Null, |v| part(v, path)),
+            _ => &Value::Null,
+        }
     }
 
     /// The value, owned.
@@ -173,7 +188,8 @@ impl Node<'_> {
         env: &Env<'t, B>,
     ) -> Result<Cow<'t, Value>, Stop> {
         Ok(match self {
-            Node::Const(value) => Cow::Borrowed(value.as_ref()),
+            Node::Const(value) => Cow::Borrowed(value),
+            Node::Param(..) => Cow::Borrowed(self.given(env.params)),
             Node::Item => env.item.map_or(Cow::Owned(Value::Null), Cow::Borrowed),
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
                 Some(Frame::Values(values)) => values
@@ -194,7 +210,11 @@ impl Node<'_> {
     pub(super) fn has_sub(&self) -> bool {
         match self {
             Node::Sub(_) => true,
-            Node::Const(_) | Node::Item | Node::Row { .. } | Node::Computed { .. } => false,
+            Node::Const(_)
+            | Node::Param(..)
+            | Node::Item
+            | Node::Row { .. }
+            | Node::Computed { .. } => false,
             Node::Part(node, _) => node.has_sub(),
             Node::Key(nodes) | Node::Call(_, nodes) => nodes.iter().any(Node::has_sub),
             Node::Binary(_, a, b) | Node::At(a, b) => a.has_sub() || b.has_sub(),
@@ -204,7 +224,7 @@ impl Node<'_> {
 }
 
 /// The values of several terms.
-pub(super) fn values<B: Buf>(nodes: &[Node<'_>], env: &Env<'_, B>) -> Result<Vec<Value>, Stop> {
+pub(super) fn values<B: Buf>(nodes: &[Node], env: &Env<'_, B>) -> Result<Vec<Value>, Stop> {
     nodes.iter().map(|node| node.value(env)).collect()
 }
 
@@ -226,7 +246,7 @@ pub(super) fn elements(value: &Value) -> &[Value] {
     }
 }
 
-impl Check<'_> {
+impl Check {
     /// Whether the test holds.
     pub(super) fn holds<B: Buf>(&self, env: &Env<'_, B>) -> Result<bool, Stop> {
         match self {
@@ -266,7 +286,7 @@ impl Check<'_> {
 }
 
 /// Whether all tests hold; those behind the first that does not are not evaluated.
-pub(super) fn all<B: Buf>(checks: &[Check<'_>], env: &Env<'_, B>) -> Result<bool, Stop> {
+pub(super) fn all<B: Buf>(checks: &[Check], env: &Env<'_, B>) -> Result<bool, Stop> {
     for check in checks {
         if !check.holds(env)? {
             return Ok(false);

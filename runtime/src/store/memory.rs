@@ -7,9 +7,10 @@
 
 use super::write_set::check_key;
 use super::{
-    Batch, ChangeError, Faults, Fill, Keys, Phase, Read, Reader, Source, Store, StoreError, Ticket,
+    ChangeError, Faults, Fill, Keys, Phase, Read, Reader, Sink, Source, Store, StoreError, Ticket,
     WriteSet,
 };
+use crate::key;
 use bytes::Bytes;
 use querent_compiler::design::StructureId;
 use std::collections::BTreeMap;
@@ -355,6 +356,10 @@ impl Reader for MemoryReader {
         self.rows(read.structure)?;
         let (lower, upper) = match &read.keys {
             Keys::Point(key) => (key.clone(), Bound::Included(key.clone())),
+            Keys::Prefix(prefix) => (
+                prefix.clone(),
+                key::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded),
+            ),
             Keys::Range { lower, upper } => (
                 lower.clone(),
                 upper.clone().map_or(Bound::Unbounded, Bound::Excluded),
@@ -386,7 +391,7 @@ pub struct MemorySource {
 }
 
 impl Source<Bytes> for MemorySource {
-    fn fill(&mut self, want: usize, out: &mut Batch<Bytes>) -> Result<Fill, StoreError> {
+    fn fill(&mut self, want: usize, out: &mut impl Sink<Bytes>) -> Result<Fill, StoreError> {
         if self.done {
             return Ok(Fill::End);
         }
@@ -401,18 +406,21 @@ impl Source<Bytes> for MemorySource {
             None => {}
         }
         let rows = self.reader.rows(self.structure)?;
-        let before = out.rows.len();
+        let (mut found, mut last) = (0, None);
         if !is_empty(&self.lower, &self.upper) {
-            let range = rows.range::<[u8], _>((slice(&self.lower), slice(&self.upper)));
-            let copy = |(key, row): (&Bytes, &Bytes)| (key.clone(), row.clone());
-            if self.reverse {
-                out.rows.extend(range.rev().take(want).map(copy));
-            } else {
-                out.rows.extend(range.take(want).map(copy));
+            let mut range = rows.range::<[u8], _>((slice(&self.lower), slice(&self.upper)));
+            while found < want
+                && let Some((key, row)) = if self.reverse {
+                    range.next_back()
+                } else {
+                    range.next()
+                }
+            {
+                out.push(key.clone(), row.clone());
+                (found, last) = (found + 1, Some(key));
             }
         }
-        let found = out.rows.len() - before;
-        if let Some((last, _)) = out.rows.last().filter(|_| found > 0) {
+        if let Some(last) = last {
             let bound = Bound::Excluded(last.to_vec());
             if self.reverse {
                 self.upper = bound;

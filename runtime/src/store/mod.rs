@@ -37,6 +37,26 @@ impl<B> Default for Batch<B> {
     }
 }
 
+/// Where a source puts its rows.
+pub trait Sink<B> {
+    /// So many rows may come.
+    fn reserve(&mut self, rows: usize);
+    /// Appends a row.
+    fn push(&mut self, key: B, row: B);
+}
+
+impl<B> Sink<B> for Batch<B> {
+    #[inline]
+    fn reserve(&mut self, rows: usize) {
+        self.rows.reserve(rows);
+    }
+
+    #[inline]
+    fn push(&mut self, key: B, row: B) {
+        self.rows.push((key, row));
+    }
+}
+
 /// What a fill gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
@@ -66,6 +86,8 @@ pub struct Read {
 pub enum Keys {
     /// One key.
     Point(Vec<u8>),
+    /// All keys that begin with these bytes.
+    Prefix(Vec<u8>),
     /// From `lower` (included) to `upper` (excluded; none: to the end).
     Range {
         /// Lower bound.
@@ -78,7 +100,7 @@ pub enum Keys {
 /// An open read.
 pub trait Source<B> {
     /// Appends up to `want` rows to `out`.
-    fn fill(&mut self, want: usize, out: &mut Batch<B>) -> Result<Fill, StoreError>;
+    fn fill(&mut self, want: usize, out: &mut impl Sink<B>) -> Result<Fill, StoreError>;
 }
 
 /// A consistent view of a store, as far as the store can give one.

@@ -159,7 +159,8 @@ fn unread(
 }
 
 pub(crate) fn layout(schema: &Schema) -> Option<&Layout> {
-    schema.layouts.get(usize::from(schema.sequences()))
+    let layout = schema.layouts.get(usize::from(schema.sequences()));
+    layout.map(AsRef::as_ref)
 }
 
 /// The last number in a counter's row.

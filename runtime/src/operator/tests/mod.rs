@@ -7,7 +7,7 @@ mod naive;
 mod random;
 mod reader;
 
-use super::{Answer, Ask, AskError, RowView, steps};
+use super::{Answer, Ask, AskError, BoundPlan, RowView, steps};
 use crate::cursor;
 use crate::store::memory::{Memory, Remote};
 use crate::store::{Phase, Reader, WriteSet};
@@ -73,12 +73,15 @@ fn plan(root: Op, terms: Vec<Term>, cursor: Vec<Term>) -> Plan {
     }
 }
 
-fn ask<'a>(world: &'a World, params: &'a [Value]) -> Ask<'a> {
+fn ask(params: &[Value]) -> Ask<'_> {
     Ask {
-        layouts: &world.layouts,
         params,
         declared: &[],
     }
+}
+
+fn bound(world: &World, plan: &Plan) -> BoundPlan {
+    BoundPlan::new(plan, &world.layouts).unwrap()
 }
 
 fn collect<R: Reader>(
@@ -88,7 +91,8 @@ fn collect<R: Reader>(
     reader: &R,
     ready: impl Fn(),
 ) -> Vec<Vec<Value>> {
-    let answer = Answer::new(plan, reader, ask(world, params)).unwrap();
+    let bound = bound(world, plan);
+    let answer = Answer::new(&bound, reader, ask(params)).unwrap();
     let wait = || {
         ready();
         Ok(())
@@ -103,7 +107,8 @@ fn run<const AHEAD: usize>(
     waits: Option<u64>,
 ) -> Vec<Vec<Value>> {
     let reader = TestReader::<AHEAD>::new(&world.tables, waits);
-    let mut answer = Answer::new(plan, &reader, ask(world, params))
+    let bound = bound(world, plan);
+    let mut answer = Answer::new(&bound, &reader, ask(params))
         .unwrap()
         .on_wait(|| Ok(()));
     let mut rows = vec![];
@@ -212,6 +217,7 @@ proptest! {
             let cursor = ParamId(0);
             let kind = if before { Page::Before(cursor) } else { Page::After(cursor) };
             let plan = plan(limit(page(Some(kind)), size, before), key.clone(), key.clone());
+            let bound = bound(&world, &plan);
             let mut token = if before {
                 // Behind the last row: what the whole answer ends with, which is read on its own.
                 match all.last() { Some(row) => Value::Text(cursor::encode(row)), None => Value::Null }
@@ -220,7 +226,7 @@ proptest! {
             loop {
                 let params = [token.clone()];
                 let reader = TestReader::<1>::new(&world.tables, None);
-                let mut answer = Answer::new(&plan, &reader, ask(&world, &params)).unwrap();
+                let mut answer = Answer::new(&bound, &reader, ask(&params)).unwrap();
                 let mut rows = vec![];
                 let mut edges = vec![];
                 while let Some(row) = answer.next_row().unwrap() {
@@ -251,8 +257,8 @@ proptest! {
         let whole = read(Op::Input, get(0, vec![]));
         let delivered = |op: Op| {
             let reader = TestReader::<1>::new(&world.tables, None);
-            let plan = plan(op, vec![column(0, 2)], vec![]);
-            let mut answer = Answer::new(&plan, &reader, ask(&world, &[])).unwrap();
+            let bound = bound(&world, &plan(op, vec![column(0, 2)], vec![]));
+            let mut answer = Answer::new(&bound, &reader, ask(&[])).unwrap();
             let rows = answer.rows().unwrap();
             (rows.len() as u64, reader.delivered(), rows)
         };
@@ -303,7 +309,8 @@ fn the_limit_reaches_the_store() {
         vec![],
         vec![],
     );
-    Answer::new(&plan, &reader, ask(&world, &[]))
+    let bound = bound(&world, &plan);
+    Answer::new(&bound, &reader, ask(&[]))
         .unwrap()
         .rows()
         .unwrap();
@@ -366,8 +373,9 @@ fn what_does_not_fit_is_an_error_that_says_so() {
     let world = World::random(&mut Random::new(3));
     let error = |plan: &Plan, params: &[Value]| {
         let reader = TestReader::<1>::new(&world.tables, None);
-        let answer = Answer::new(plan, &reader, ask(&world, params));
-        answer.and_then(|mut a| a.rows()).unwrap_err().to_string()
+        let rows = BoundPlan::new(plan, &world.layouts)
+            .and_then(|bound| Answer::new(&bound, &reader, ask(params))?.rows());
+        rows.unwrap_err().to_string()
     };
     let of = |term| plan(read(Op::Input, get(0, vec![])), vec![term], vec![]);
     assert!(error(&of(column(3, 0)), &[]).contains("frame 3 of a tuple of 1"));
@@ -392,9 +400,10 @@ fn what_does_not_fit_is_an_error_that_says_so() {
 fn a_store_that_waits_needs_someone_to_wait() {
     let world = World::random(&mut Random::new(3));
     let plan = plan(read(Op::Input, get(0, vec![])), vec![], vec![]);
+    let bound = bound(&world, &plan);
     let failed = (0..20).any(|seed| {
         let reader = TestReader::<1>::new(&world.tables, Some(seed));
-        Answer::new(&plan, &reader, ask(&world, &[]))
+        Answer::new(&bound, &reader, ask(&[]))
             .unwrap()
             .rows()
             .is_err()
@@ -414,7 +423,8 @@ fn steps_are_numbered_as_they_are_listed() {
     let world = World::random(&mut Random::new(5));
     let plan = plan(read(Op::Input, get(0, vec![])), vec![term], vec![]);
     let reader = TestReader::<1>::new(&world.tables, None);
-    let mut answer = Answer::new(&plan, &reader, ask(&world, &[])).unwrap();
+    let bound = bound(&world, &plan);
+    let mut answer = Answer::new(&bound, &reader, ask(&[])).unwrap();
     let rows = answer.rows().unwrap().len() as u64;
     let profile = answer.profile();
     let depths: Vec<usize> = steps(&plan).iter().map(|s| s.depth).collect();
@@ -430,7 +440,8 @@ fn values_are_borrowed_from_the_store() {
     let world = World::random(&mut Random::new(5));
     let plan = plan(read(Op::Input, get(1, vec![])), vec![column(0, 1)], vec![]);
     let reader = TestReader::<1>::new(&world.tables, None);
-    let mut answer = Answer::new(&plan, &reader, ask(&world, &[])).unwrap();
+    let bound = bound(&world, &plan);
+    let mut answer = Answer::new(&bound, &reader, ask(&[])).unwrap();
     let row = answer.next_row().unwrap().unwrap();
     assert_eq!(row.names().collect::<Vec<_>>(), ["x"]);
     let value = row.get(0).unwrap();

@@ -10,13 +10,14 @@ use querent_compiler::model::{
 };
 use querent_compiler::value::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Encoded keys and rows.
 pub(super) type Table = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Structures and their rows, decoded and encoded.
 pub(super) struct World {
-    pub(super) layouts: Vec<Layout>,
+    pub(super) layouts: Vec<Arc<Layout>>,
     /// Key parts, then columns.
     pub(super) rows: Vec<Vec<Vec<Value>>>,
     pub(super) tables: Vec<Table>,
@@ -136,7 +137,7 @@ impl World {
             tables.push(table);
         }
         World {
-            layouts,
+            layouts: layouts.into_iter().map(Arc::new).collect(),
             rows,
             tables,
         }

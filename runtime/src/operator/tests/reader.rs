@@ -1,7 +1,7 @@
 //! A store of maps that may say *wait* and give fewer rows than asked, at random.
 
 use super::random::{Random, Table};
-use crate::store::{Batch, Fill, Keys, Read, Reader, Source, StoreError};
+use crate::store::{Fill, Keys, Read, Reader, Sink, Source, StoreError};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -54,6 +54,7 @@ impl<'t, const AHEAD: usize> Reader for TestReader<'t, AHEAD> {
             .iter()
             .filter(|(key, _)| match &read.keys {
                 Keys::Point(point) => *key == point,
+                Keys::Prefix(prefix) => key.starts_with(prefix),
                 Keys::Range { lower, upper } => {
                     *key >= lower && upper.as_ref().is_none_or(|upper| *key < upper)
                 }
@@ -73,7 +74,7 @@ impl<'t, const AHEAD: usize> Reader for TestReader<'t, AHEAD> {
 }
 
 impl<'t> Source<&'t [u8]> for TestSource<'t> {
-    fn fill(&mut self, want: usize, out: &mut Batch<&'t [u8]>) -> Result<Fill, StoreError> {
+    fn fill(&mut self, want: usize, out: &mut impl Sink<&'t [u8]>) -> Result<Fill, StoreError> {
         assert!(want > 0);
         let mut want = want.min(self.rows.len());
         if let Some(random) = &self.random {
@@ -87,7 +88,9 @@ impl<'t> Source<&'t [u8]> for TestSource<'t> {
             return Ok(Fill::End);
         }
         self.delivered.set(self.delivered.get() + want as u64);
-        out.rows.extend(self.rows.drain(..want));
+        for (key, row) in self.rows.drain(..want) {
+            out.push(key, row);
+        }
         Ok(Fill::Rows)
     }
 }

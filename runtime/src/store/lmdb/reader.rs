@@ -1,10 +1,10 @@
 //! Reads from LMDB: rows are lent by the map, nothing is copied but the key of a point read.
 
 use super::{Database, Shared};
-use crate::store::{Batch, Fill, Keys, Read, Reader, Source, StoreError};
+use crate::store::{Fill, Keys, Read, Reader, Sink, Source, StoreError};
 use bumpalo::Bump;
 use heed::types::Bytes;
-use heed::{RoRange, RoRevRange, RoTxn, WithoutTls};
+use heed::{RoPrefix, RoRange, RoRevPrefix, RoRevRange, RoTxn, WithoutTls};
 use querent_compiler::design::StructureId;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -169,6 +169,18 @@ impl<'t> Reader for LmdbReader<'t> {
                 Some(row) => State::Row(self.keys.alloc_slice_copy(key), row),
                 None => State::Done,
             },
+            Keys::Prefix(prefix) if prefix.is_empty() => {
+                let all = (Bound::<&[u8]>::Unbounded, Bound::Unbounded);
+                if read.reverse {
+                    State::Backward(database.rev_range(self.txn, &all)?)
+                } else {
+                    State::Forward(database.range(self.txn, &all)?)
+                }
+            }
+            Keys::Prefix(prefix) if read.reverse => {
+                State::BackwardWithin(database.rev_prefix_iter(self.txn, prefix)?)
+            }
+            Keys::Prefix(prefix) => State::Within(database.prefix_iter(self.txn, prefix)?),
             Keys::Range { lower, upper } => {
                 let lower = match lower.as_slice() {
                     [] => Bound::Unbounded,
@@ -197,47 +209,47 @@ enum State<'t> {
     Row(&'t [u8], &'t [u8]),
     Forward(RoRange<'t, Bytes, Bytes>),
     Backward(RoRevRange<'t, Bytes, Bytes>),
+    Within(RoPrefix<'t, Bytes, Bytes>),
+    BackwardWithin(RoRevPrefix<'t, Bytes, Bytes>),
     Done,
 }
 
 impl<'t> Source<&'t [u8]> for LmdbSource<'t> {
     #[inline]
-    fn fill(&mut self, want: usize, out: &mut Batch<&'t [u8]>) -> Result<Fill, StoreError> {
-        let before = out.rows.len();
-        let more = match &mut self.0 {
+    fn fill(&mut self, want: usize, out: &mut impl Sink<&'t [u8]>) -> Result<Fill, StoreError> {
+        let given = match &mut self.0 {
             &mut State::Row(key, row) => {
-                out.rows.push((key, row));
-                false
+                out.push(key, row);
+                self.0 = State::Done;
+                return Ok(Fill::Rows);
             }
             State::Forward(rows) => take(rows, want, out)?,
             State::Backward(rows) => take(rows, want, out)?,
-            State::Done => false,
+            State::Within(rows) => take(rows, want, out)?,
+            State::BackwardWithin(rows) => take(rows, want, out)?,
+            State::Done => 0,
         };
-        if !more {
+        if given < want {
             self.0 = State::Done;
         }
-        Ok(if out.rows.len() > before {
-            Fill::Rows
-        } else {
-            Fill::End
-        })
+        Ok(if given > 0 { Fill::Rows } else { Fill::End })
     }
 }
 
-/// Appends up to `want` rows; false if there are no more.
+/// Appends up to `want` rows and tells how many they were: fewer only if there are no more.
 #[inline]
 fn take<'t>(
     rows: &mut impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
     want: usize,
-    out: &mut Batch<&'t [u8]>,
-) -> Result<bool, StoreError> {
-    out.rows.reserve(want.min(1024));
-    for _ in 0..want {
+    out: &mut impl Sink<&'t [u8]>,
+) -> Result<usize, StoreError> {
+    out.reserve(want.min(1024));
+    for given in 0..want {
         match rows.next() {
-            Some(Ok((key, row))) => out.rows.push((key, row)),
+            Some(Ok((key, row))) => out.push(key, row),
             Some(Err(error)) => return Err(error.into()),
-            None => return Ok(false),
+            None => return Ok(given),
         }
     }
-    Ok(true)
+    Ok(want)
 }
