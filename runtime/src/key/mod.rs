@@ -122,6 +122,29 @@ pub(crate) fn encode_ordered(value: &ValueRef<'_>, direction: Direction, out: &m
     }
 }
 
+/// What an `i64` stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Int,
+    Timestamp,
+}
+
+/// [`encode_ordered`] of a number.
+#[inline]
+pub(crate) fn encode_number(number: i64, kind: Number, direction: Direction, out: &mut Vec<u8>) {
+    let value = match kind {
+        Number::Int => ValueRef::Int(number),
+        Number::Timestamp => ValueRef::Timestamp(number),
+    };
+    let mask = match direction {
+        Direction::Asc => 0,
+        Direction::Desc => u64::MAX,
+    };
+    let ordered = number as u64 ^ (1 << 63) ^ mask;
+    out.push((value.rank() + 1) ^ mask as u8);
+    out.extend_from_slice(&ordered.to_be_bytes());
+}
+
 /// Decodes the part at the start of `bytes`; also tells how many bytes it takes.
 pub fn decode(
     bytes: &[u8],

@@ -51,6 +51,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
+    fn numbers_have_the_ordered_bytes_of_their_values(number in any::<i64>()) {
+        for direction in DIRECTIONS {
+            for (kind, value) in [(Number::Int, ValueRef::Int(number)), (Number::Timestamp, ValueRef::Timestamp(number))] {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                encode_number(number, kind, direction, &mut a);
+                encode_ordered(&value, direction, &mut b);
+                prop_assert_eq!(a, b);
+            }
+        }
+    }
+
+    #[test]
     fn any_values_sort_as_their_ordered_bytes_do(a in prop::collection::vec(nested(), 1..3), b in prop::collection::vec(nested(), 1..3)) {
         for direction in DIRECTIONS {
             let bytes = |values: &[Value]| {

@@ -1,7 +1,7 @@
 //! What most rows hold, read in place.
 
 use super::{Column, KeyPart, Layout, NARROW, PartPlace, Place, Slot};
-use crate::key;
+use crate::key::{self, Number};
 use querent_compiler::model::{Direction, Type};
 
 /// The kinds of values that are read in place.
@@ -96,12 +96,22 @@ impl CommonSlot {
         }
     }
 
+    /// The text of a column of that type.
+    pub(crate) fn own_text<'a>(&self, key: &'a [u8], row: &'a [u8]) -> Option<&'a str> {
+        match self.kind {
+            Common::Text => self.text(row),
+            Common::KeyText => self.key_text(key),
+            _ => None,
+        }
+    }
+
     /// The integer or timestamp of a column of such a type.
     #[inline]
-    pub(crate) fn own_number(&self, key: &[u8], row: &[u8]) -> Option<i64> {
+    pub(crate) fn own_number(&self, key: &[u8], row: &[u8]) -> Option<(i64, Number)> {
         match self.kind {
-            Common::Int | Common::BigInt | Common::Timestamp => self.integer(row),
-            Common::KeyTime => self.key_time(key),
+            Common::Int | Common::BigInt => Some((self.integer(row)?, Number::Int)),
+            Common::Timestamp => Some((self.integer(row)?, Number::Timestamp)),
+            Common::KeyTime => Some((self.key_time(key)?, Number::Timestamp)),
             Common::Text | Common::KeyText | Common::Other => None,
         }
     }

@@ -251,19 +251,22 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
 
     #[inline(never)]
     fn text_of_any(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
+        if let Node::Row { frame, slot, .. } = self.node(column)?
+            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
+            && let Some(text) = slot.own_text(key, row)
+        {
+            return Ok(Some(Cow::Borrowed(text)));
+        }
         self.get(column)?.into_text(column)
     }
 
     /// One column that is an integer, a timestamp (in milliseconds) or null.
     #[inline]
     pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
-        if let Some(Node::Row { frame, slot, .. }) = self.top.bound.output.get(column)
-            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
-            && let Some(number) = slot.own_number(key, row)
-        {
-            return Ok(Some(number));
+        match self.node(column)?.number(self.tuple) {
+            Some((number, _)) => Ok(Some(number)),
+            None => self.number_of_any(column),
         }
-        self.number_of_any(column)
     }
 
     #[inline(never)]

@@ -123,9 +123,9 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 seen: HashSet::new(),
             }),
             OpKind::Sort { input, order } => {
-                let feed = self.feed(input, Demand::default())?;
+                let from = (self.op(&input.op, Demand::default())?, input.stride);
                 let subs = self.subs(&op.subs)?;
-                Box::new(Sort::new(step, feed, order, subs, demand.limit))
+                Box::new(Sort::new(step, from, order, subs, demand.limit))
             }
             OpKind::Page { input, order, page } => {
                 return self.page(op, input, order, page, demand);

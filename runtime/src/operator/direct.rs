@@ -4,7 +4,7 @@
 use super::range::Range;
 use super::term::{Env, Stop};
 use super::{AskError, Context, Frame, Operator, Tuples};
-use crate::store::{Fill, Reader, Source};
+use crate::store::{Fill, Read, Reader, Source};
 
 pub(super) struct Direct<'a, R: Reader> {
     step: usize,
@@ -30,7 +30,8 @@ impl<'a, R: Reader> Direct<'a, R> {
         }
     }
 
-    fn open(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
+    /// The read; none if nothing can be found.
+    fn read(&mut self, cx: &Context<'a, R>) -> Result<Option<Read>, AskError> {
         cx.count(self.step + 1, |actual| actual.rows += 1);
         let env = Env {
             tuple: &self.outer,
@@ -38,18 +39,16 @@ impl<'a, R: Reader> Direct<'a, R> {
             params: cx.params,
             results: &[],
         };
-        self.state = match self.range.read(&env, Vec::new()) {
-            Ok(Some(read)) => {
+        let mut read = self.range.blank();
+        match self.range.read(&env, &mut read) {
+            Ok(true) => {
                 cx.count(self.step, |actual| actual.gets += 1);
-                State::Open(cx.reader.open(&read)?)
+                Ok(Some(read))
             }
-            Ok(None) => State::Done,
-            Err(Stop::Error(error)) => return Err(error),
-            Err(Stop::Need(slot)) => {
-                return Err(AskError::Plan(format!("subplan {slot} in a plain get")));
-            }
-        };
-        Ok(())
+            Ok(false) => Ok(None),
+            Err(Stop::Error(error)) => Err(error),
+            Err(Stop::Need(slot)) => Err(AskError::Plan(format!("subplan {slot} in a plain get"))),
+        }
     }
 }
 
@@ -66,30 +65,35 @@ impl<'a, R: Reader> Operator<'a, R> for Direct<'a, R> {
         want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
-        if matches!(self.state, State::New) {
-            self.open(cx)?;
-        }
-        let State::Open(source) = &mut self.state else {
-            return Ok(Fill::End);
-        };
         let before = out.len();
-        match source.fill(want, &mut out.joined(&self.outer))? {
-            Fill::Rows => {}
-            Fill::Wait => return Ok(Fill::Wait),
-            Fill::End => {
+        let fill = match &mut self.state {
+            State::New => {
                 self.state = State::Done;
-                return Ok(Fill::End);
+                match self.read(cx)? {
+                    None => Fill::End,
+                    Some(read) if R::AT_ONCE && self.range.is_point() => {
+                        cx.reader.get(&read, &mut out.joined(&self.outer))?
+                    }
+                    Some(read) => {
+                        let mut source = cx.reader.open(&read)?;
+                        let fill = source.fill(want, &mut out.joined(&self.outer))?;
+                        self.state = State::Open(source);
+                        fill
+                    }
+                }
             }
-        }
-        let read = out.len() - before;
+            State::Open(source) => source.fill(want, &mut out.joined(&self.outer))?,
+            State::Done => Fill::End,
+        };
+        let read = (out.len() - before) as u64;
         // A point get has no second row: the store is not asked for one.
-        if self.range.is_point() {
+        if fill == Fill::End || read > 0 && self.range.is_point() {
             self.state = State::Done;
         }
         cx.count(self.step, |actual| {
-            actual.reads += read as u64;
-            actual.rows += read as u64;
+            actual.reads += read;
+            actual.rows += read;
         });
-        Ok(Fill::Rows)
+        Ok(fill)
     }
 }

@@ -19,11 +19,6 @@ impl<'a, R: Reader> Feed<'a, R> {
         }
     }
 
-    /// Frames of its tuples.
-    pub(super) fn stride(&self) -> usize {
-        self.batch.stride
-    }
-
     pub(super) fn start(&mut self, outer: &[Frame<R::B>]) {
         self.batch.clear();
         self.at = 0;

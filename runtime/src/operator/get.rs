@@ -4,7 +4,7 @@ use super::feed::Feed;
 use super::range::Range;
 use super::sub::Subs;
 use super::{AskError, Context, Frame, Operator, Tuples};
-use crate::store::{Fill, Keys, Reader, Source};
+use crate::store::{Fill, Read, Reader, Source};
 use std::collections::VecDeque;
 use std::task::Poll;
 
@@ -20,8 +20,8 @@ pub(super) struct Get<'a, R: Reader> {
     /// Buffers of tuples that were done with.
     spare: Vec<Vec<Frame<R::B>>>,
     exhausted: bool,
-    /// The buffer of the last key.
-    key: Vec<u8>,
+    /// The last read, whose buffer the next one takes over.
+    read: Read,
 }
 
 struct Open<R: Reader> {
@@ -39,6 +39,7 @@ impl<'a, R: Reader> Get<'a, R> {
         outer: bool,
         subs: Subs<'a, R>,
     ) -> Self {
+        let read = range.blank();
         Get {
             step,
             feed,
@@ -48,7 +49,7 @@ impl<'a, R: Reader> Get<'a, R> {
             open: VecDeque::new(),
             spare: Vec::new(),
             exhausted: false,
-            key: Vec::new(),
+            read,
         }
     }
 
@@ -65,8 +66,10 @@ impl<'a, R: Reader> Get<'a, R> {
                     return Ok(());
                 }
             }
-            let Poll::Ready(source) = self.source(cx)? else {
-                return Ok(());
+            let source = match self.make_read(cx)? {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(false) => None,
+                Poll::Ready(true) => Some(cx.reader.open(&self.read)?),
             };
             let mut tuple = self.spare.pop().unwrap_or_default();
             tuple.extend(self.feed.take());
@@ -79,42 +82,32 @@ impl<'a, R: Reader> Get<'a, R> {
         Ok(())
     }
 
-    /// Opens the read of the feed's current tuple; none where nothing can be found.
+    /// Makes the read of the feed's current tuple; false where nothing can be found.
     #[inline]
-    fn source(&mut self, cx: &Context<'a, R>) -> Result<Poll<Option<R::S>>, AskError> {
-        let (range, key) = (&self.range, &mut self.key);
-        let read = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
-            range.read(env, std::mem::take(key))
-        })?;
-        let Poll::Ready(read) = read else {
-            return Ok(Poll::Pending);
-        };
-        self.subs.reset();
-        let Some(read) = read else {
-            return Ok(Poll::Ready(None));
-        };
-        cx.count(self.step, |actual| actual.gets += 1);
-        let source = cx.reader.open(&read)?;
-        if let Keys::Point(key) = read.keys {
-            self.key = key;
+    fn make_read(&mut self, cx: &Context<'a, R>) -> Result<Poll<bool>, AskError> {
+        let (range, read) = (&self.range, &mut self.read);
+        let found = self
+            .subs
+            .resolve(cx, self.feed.tuple(), None, |env| range.read(env, read))?;
+        if found.is_ready() {
+            self.subs.reset();
         }
-        Ok(Poll::Ready(Some(source)))
+        if found == Poll::Ready(true) {
+            cx.count(self.step, |actual| actual.gets += 1);
+        }
+        Ok(found)
     }
 
-    /// Point reads one after the other, where the store gains nothing by several in flight: no
-    /// tuple is staged. Tells how many tuples were appended, and why no more.
+    /// Point reads that are answered at once: no tuple is staged.
     fn follow(
         &mut self,
         cx: &Context<'a, R>,
         want: usize,
         out: &mut Tuples<R::B>,
-    ) -> Result<(usize, Fill), AskError> {
+    ) -> Result<Fill, AskError> {
         let (mut added, mut reads) = (0, 0);
         let reason = loop {
-            if added == want {
-                break Fill::Rows;
-            }
-            if self.exhausted {
+            if added == want || self.exhausted {
                 break Fill::End;
             }
             match self.feed.ready(cx, want - added)? {
@@ -125,24 +118,12 @@ impl<'a, R: Reader> Get<'a, R> {
                     break Fill::End;
                 }
             }
-            let Poll::Ready(source) = self.source(cx)? else {
-                break Fill::Wait;
-            };
+            let found = self.make_read(cx)?;
             let tuple = self.feed.tuple();
-            let fill = match source {
-                None => Fill::End,
-                Some(mut source) => match source.fill(1, &mut out.joined(tuple))? {
-                    Fill::Wait => {
-                        let tuple = self.feed.take().collect();
-                        self.open.push_back(Open {
-                            tuple,
-                            source: Some(source),
-                            found: false,
-                        });
-                        break Fill::Wait;
-                    }
-                    fill => fill,
-                },
+            let fill = match found {
+                Poll::Pending => break Fill::Wait,
+                Poll::Ready(false) => Fill::End,
+                Poll::Ready(true) => cx.reader.get(&self.read, &mut out.joined(tuple))?,
             };
             if fill == Fill::Rows {
                 (added, reads) = (added + 1, reads + 1);
@@ -153,7 +134,7 @@ impl<'a, R: Reader> Get<'a, R> {
             self.feed.skip();
         };
         cx.count(self.step, |actual| actual.reads += reads);
-        Ok((added, reason))
+        Ok(cx.settle(self.step, added, reason))
     }
 
     /// The first of the reads has nothing more to give.
@@ -179,12 +160,11 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
         want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
+        if R::AT_ONCE && self.range.is_point() {
+            return self.follow(cx, want, out);
+        }
         let mut added = 0;
         while added < want {
-            if R::AHEAD <= 1 && self.range.is_point() && self.open.is_empty() {
-                let (more, reason) = self.follow(cx, want - added, out)?;
-                return Ok(cx.settle(self.step, added + more, reason));
-            }
             self.open_ahead(cx, want - added)?;
             let Some(front) = self.open.front_mut() else {
                 let reason = if self.exhausted {

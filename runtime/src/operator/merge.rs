@@ -148,13 +148,14 @@ impl<R: Reader> Running<R> {
             let Some(branch) = self.branches.get_mut(self.opened) else {
                 break;
             };
-            let read = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| {
-                range.read(env, Vec::new())
+            let mut read = range.blank();
+            let found = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| {
+                range.read(env, &mut read)
             })?;
-            let Poll::Ready(read) = read else {
+            let Poll::Ready(found) = found else {
                 return Ok(false);
             };
-            if let Some(read) = read {
+            if found {
                 cx.count(step, |actual| actual.gets += 1);
                 branch.source = Some(cx.reader.open(&read)?);
                 self.headless.push(self.opened);

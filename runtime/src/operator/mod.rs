@@ -140,13 +140,18 @@ struct Joined<'o, B> {
 impl<B: Clone> Sink<B> for Joined<'_, B> {
     #[inline]
     fn reserve(&mut self, rows: usize) {
-        self.tuples.frames.reserve(rows * self.tuples.stride);
+        // More than a batch of frames is asked for as rows come.
+        let frames = (rows * self.tuples.stride).min(BATCH);
+        self.tuples.frames.reserve(frames);
     }
 
     #[inline]
     fn push(&mut self, key: B, row: B) {
-        if !self.outer.is_empty() {
-            self.tuples.frames.extend_from_slice(self.outer);
+        match self.outer {
+            [] => {}
+            // As in most subplans and joins.
+            [one] => self.tuples.frames.push(one.clone()),
+            outer => self.tuples.frames.extend_from_slice(outer),
         }
         self.tuples.frames.push(Frame::Row(key, row));
         self.tuples.count += 1;

@@ -23,7 +23,10 @@ impl Order {
             } else {
                 *direction
             };
-            key::encode_ordered(&node.eval(env)?, direction, out);
+            match node.number(env.tuple) {
+                Some((number, kind)) => key::encode_number(number, kind, direction, out),
+                None => key::encode_ordered(&node.eval(env)?, direction, out),
+            }
         }
         Ok(())
     }

@@ -58,20 +58,30 @@ impl Range<'_> {
         self.bounds.eq.len() == self.bounds.layout.key.len()
     }
 
-    /// The read for a tuple; none if nothing can be found. The key is written into `spare`, which
-    /// can be had back from the read.
-    pub(super) fn read<B: Buf>(
-        &self,
-        env: &Env<'_, B>,
-        spare: Vec<u8>,
-    ) -> Result<Option<Read>, Stop> {
-        let keys = self.keys(env, spare)?;
-        Ok(keys.map(|keys| Read {
+    /// A read whose keys are still to be filled in.
+    pub(super) fn blank(&self) -> Read {
+        Read {
             structure: self.bounds.structure,
-            keys,
+            keys: Keys::Point(Vec::new()),
             reverse: self.reverse,
             limit: self.limit,
-        }))
+        }
+    }
+
+    /// Fills in the keys of a tuple's read, in the buffer that it has; false if nothing can be
+    /// found.
+    #[inline]
+    pub(super) fn read<B: Buf>(&self, env: &Env<'_, B>, read: &mut Read) -> Result<bool, Stop> {
+        let (Keys::Point(buffer) | Keys::Prefix(buffer) | Keys::Range { lower: buffer, .. }) =
+            &mut read.keys;
+        let buffer = std::mem::take(buffer);
+        Ok(match self.keys(env, buffer)? {
+            Some(keys) => {
+                read.keys = keys;
+                true
+            }
+            None => false,
+        })
     }
 
     fn keys<B: Buf>(&self, env: &Env<'_, B>, mut prefix: Vec<u8>) -> Result<Option<Keys>, Stop> {

@@ -3,16 +3,15 @@
 //! Two flat buffers hold the tuples and the bytes that they are ordered by; what is moved about are
 //! their places.
 
-use super::feed::Feed;
 use super::order::Order;
 use super::sub::Subs;
-use super::{AskError, BATCH, Context, Frame, Operator, Tuples};
+use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
 use std::cmp::Ordering;
 
 pub(super) struct Sort<'a, R: Reader> {
     step: usize,
-    feed: Feed<'a, R>,
+    input: Boxed<'a, R>,
     order: &'a Order,
     subs: Subs<'a, R>,
     /// No more tuples than this will be taken.
@@ -20,6 +19,8 @@ pub(super) struct Sort<'a, R: Reader> {
     tuples: Tuples<R::B>,
     keys: Vec<u8>,
     places: Vec<Place>,
+    /// How many of the tuples have a place.
+    placed: usize,
     /// How many have been handed out; none while the input is still being taken in.
     next: Option<usize>,
 }
@@ -37,10 +38,14 @@ impl Place {
     /// Of a key that ends where the buffer does.
     fn new(keys: &[u8], from: usize, tuple: usize) -> Self {
         let key = keys.get(from..).unwrap_or_default();
-        let mut head = [0; 16];
-        for (to, byte) in head.iter_mut().zip(key) {
-            *to = *byte;
-        }
+        let head = match key.first_chunk() {
+            Some(head) => *head,
+            None => {
+                let mut head = [0; 16];
+                head.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
+                head
+            }
+        };
         Place {
             head: u128::from_be_bytes(head),
             key: (from, keys.len()),
@@ -64,21 +69,21 @@ impl Place {
 impl<'a, R: Reader> Sort<'a, R> {
     pub(super) fn new(
         step: usize,
-        feed: Feed<'a, R>,
+        (input, stride): (Boxed<'a, R>, usize),
         order: &'a Order,
         subs: Subs<'a, R>,
         limit: Option<usize>,
     ) -> Self {
-        let tuples = Tuples::new(feed.stride());
         Sort {
             step,
-            feed,
+            input,
             order,
             subs,
             limit: limit.unwrap_or(usize::MAX),
-            tuples,
+            tuples: Tuples::new(stride),
             keys: Vec::new(),
             places: Vec::new(),
+            placed: 0,
             next: None,
         }
     }
@@ -86,14 +91,31 @@ impl<'a, R: Reader> Sort<'a, R> {
     /// Takes in the whole input; false if it waits.
     fn collect(&mut self, cx: &Context<'a, R>) -> Result<bool, AskError> {
         loop {
-            match self.feed.ready(cx, BATCH)? {
+            if !self.place(cx)? {
+                return Ok(false);
+            }
+            // Of many tuples under a small limit only the first few are kept.
+            if self.places.len() / 2 > self.limit.max(BATCH) {
+                self.keep_first();
+            }
+            match self.input.fill(cx, BATCH, &mut self.tuples)? {
                 Fill::Rows => {}
                 Fill::Wait => return Ok(false),
                 Fill::End => break,
             }
+        }
+        self.sort();
+        self.next = Some(0);
+        Ok(true)
+    }
+
+    /// Gives the tuples that have none their places; false if a subplan waits.
+    fn place(&mut self, cx: &Context<'a, R>) -> Result<bool, AskError> {
+        let (order, keys) = (self.order, &mut self.keys);
+        while self.placed < self.tuples.len() {
             let from = self.places.last().map_or(0, |place| place.key.1);
-            let (order, keys) = (self.order, &mut self.keys);
-            let done = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
+            let tuple = self.tuples.get(self.placed);
+            let done = self.subs.resolve(cx, tuple, None, |env| {
                 keys.truncate(from);
                 order.encode(env, false, keys)
             })?;
@@ -101,16 +123,9 @@ impl<'a, R: Reader> Sort<'a, R> {
                 return Ok(false);
             }
             self.subs.reset();
-            let place = Place::new(&self.keys, from, self.tuples.len());
-            self.places.push(place);
-            self.tuples.push(self.feed.take());
-            // Of many tuples under a small limit only the first few are kept.
-            if self.places.len() / 2 > self.limit.max(BATCH) {
-                self.keep_first();
-            }
+            self.places.push(Place::new(keys, from, self.placed));
+            self.placed += 1;
         }
-        self.sort();
-        self.next = Some(0);
         Ok(true)
     }
 
@@ -123,7 +138,7 @@ impl<'a, R: Reader> Sort<'a, R> {
     /// Sorts, and forgets what is beyond the limit.
     fn keep_first(&mut self) {
         self.sort();
-        let mut tuples = Tuples::new(self.feed.stride());
+        let mut tuples = Tuples::new(self.tuples.stride);
         let mut keys = Vec::new();
         for place in &mut self.places {
             let from = keys.len();
@@ -131,14 +146,16 @@ impl<'a, R: Reader> Sort<'a, R> {
             tuples.push(self.tuples.take(place.tuple));
             *place = Place::new(&keys, from, tuples.len() - 1);
         }
+        self.placed = tuples.len();
         (self.tuples, self.keys) = (tuples, keys);
     }
 }
 
 impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
     fn start(&mut self, outer: &[Frame<R::B>]) {
-        self.feed.start(outer);
+        self.input.start(outer);
         self.subs.reset();
+        self.placed = 0;
         self.tuples.clear();
         self.keys.clear();
         self.places.clear();

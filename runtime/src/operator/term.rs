@@ -4,6 +4,7 @@
 //! evaluates runs the subplan ([`super::sub::Subs`]) and evaluates again.
 
 use super::{AskError, Frame};
+use crate::key::Number;
 use crate::layout::{CommonSlot, Layout, ValueRef};
 use crate::row::RowError;
 use crate::store::Buf;
@@ -110,6 +111,23 @@ impl Node {
         }
     }
 
+    /// The number that the term is in a tuple, where it is one and is stored as most are.
+    #[inline]
+    pub(super) fn number<B: Buf>(&self, tuple: &[Frame<B>]) -> Option<(i64, Number)> {
+        let node = match self {
+            // A count that is there is handed through as it is.
+            Node::Call(Function::OrZero, args) if args.len() == 1 => args.first()?,
+            node => node,
+        };
+        let Node::Row { frame, slot, .. } = node else {
+            return None;
+        };
+        match tuple.get(*frame)? {
+            Frame::Row(key, row) => slot.own_number(key, row),
+            _ => None,
+        }
+    }
+
     fn eval_rare<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
         match self {
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
@@ -124,6 +142,16 @@ impl Node {
                 Some(Some(value)) => Ok(ValueRef::of(value)),
                 _ => Err(Stop::Need(*slot)),
             },
+            // Without a copy of what is handed through.
+            Node::Call(Function::OrZero, args) if args.len() == 1 => {
+                for arg in args {
+                    let value = arg.eval(env)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(ops::call(Function::OrZero, &[Value::Null]).into())
+            }
             _ => Ok(self.compute(env)?.into()),
         }
     }

@@ -111,8 +111,14 @@ pub trait Reader {
     type S: Source<Self::B>;
     /// How many reads may be in flight: the back-pressure. 1 in process.
     const AHEAD: usize;
+    /// Whether [`Reader::get`] never says *wait*.
+    const AT_ONCE: bool = false;
     /// Opens a read. Queues it where the store is remote; never blocks.
     fn open(&self, read: &Read) -> Result<Self::S, StoreError>;
+    /// Appends the row of a read of one key, without a source where the store needs none.
+    fn get(&self, read: &Read, out: &mut impl Sink<Self::B>) -> Result<Fill, StoreError> {
+        self.open(read)?.fill(1, out)
+    }
 }
 
 /// The largest key in bytes: LMDB's, with pages of 4 KiB. The store in memory keeps to it too.

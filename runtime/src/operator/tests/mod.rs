@@ -173,6 +173,7 @@ proptest! {
         let world = World::random(&mut random);
         let (plan, params) = random.plan(&world);
         let expected = Naive { world: &world, params: &params }.rows(&plan, &[]);
+        prop_assert_eq!(&run::<0>(&world, &plan, &params, None), &expected, "at once, {:#?} {:?}", plan, params);
         prop_assert_eq!(&run::<1>(&world, &plan, &params, None), &expected, "{:#?} {:?}", plan, params);
         prop_assert_eq!(&run::<1>(&world, &plan, &params, Some(seed)), &expected, "waits, {:#?} {:?}", plan, params);
         prop_assert_eq!(&run::<4>(&world, &plan, &params, Some(!seed)), &expected, "ahead, {:#?} {:?}", plan, params);

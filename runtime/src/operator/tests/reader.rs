@@ -45,6 +45,8 @@ impl<'t, const AHEAD: usize> Reader for TestReader<'t, AHEAD> {
     type B = &'t [u8];
     type S = TestSource<'t>;
     const AHEAD: usize = AHEAD;
+    // The tests read with none in flight only from readers that never wait.
+    const AT_ONCE: bool = AHEAD == 0;
 
     fn open(&self, read: &Read) -> Result<TestSource<'t>, StoreError> {
         self.opened.set(self.opened.get() + 1);

@@ -158,6 +158,21 @@ impl<'t> Reader for LmdbReader<'t> {
     type B = &'t [u8];
     type S = LmdbSource<'t>;
     const AHEAD: usize = 1;
+    const AT_ONCE: bool = true;
+
+    #[inline]
+    fn get(&self, read: &Read, out: &mut impl Sink<&'t [u8]>) -> Result<Fill, StoreError> {
+        let Keys::Point(key) = &read.keys else {
+            return self.open(read)?.fill(1, out);
+        };
+        match self.row(read.structure, key)? {
+            Some(row) => {
+                out.push(self.keys.alloc_slice_copy(key), row);
+                Ok(Fill::Rows)
+            }
+            None => Ok(Fill::End),
+        }
+    }
 
     #[inline]
     fn open(&self, read: &Read) -> Result<LmdbSource<'t>, StoreError> {
