@@ -16,6 +16,9 @@ const USAGE: &str = "\
 usage: cargo xtask bench [WHAT]
 
   reddit [--posts N] [--comments N]   every question against hand-written code and SQLite
+  one FOLDER [--posts N] [--comments N] [--question Q --side library|hand --asks N]
+                                      hand-written code alone, on a database that is kept in the
+                                      folder; or one side of one question, for a profiler
   load [--rows N]                     a load in a process of its own: rate and memory
   design                              the time of a design; the peer's workloads by its cost model
   design --scale [--questions N]      its growth with the number of questions: time, memory, gap

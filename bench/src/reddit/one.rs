@@ -1,14 +1,16 @@
-//! One side of one question in a loop, for a profiler; or all questions against hand-written code
-//! again and again, on a database that is kept.
+//! A database that is kept: all questions against hand-written code again and again, or one side of
+//! one question in a loop, for a profiler.
 
 use super::hand::Hand;
 use super::library::Library;
-use super::{Asks, Size, compare_hand, make};
+use super::{Asks, Size, Sum, compare_hand, make};
+use crate::measure::cpu_nanos;
 use crate::{Result, option};
 use querent::Database;
 use std::path::Path;
 
-/// `one FOLDER [--posts N] [--comments N] [QUESTION SIDE COUNT]`
+/// `one FOLDER [--posts N] [--comments N] [--question Q --side library|hand --asks N]`; the numbers
+/// are those with which the database in the folder was made.
 pub fn run(arguments: &[String]) -> Result<()> {
     let size = Size {
         posts: option(arguments, "--posts", 20_000)?,
@@ -21,37 +23,49 @@ pub fn run(arguments: &[String]) -> Result<()> {
         make(folder, size)?;
     }
     let asks = Asks(size);
-    let library = || -> Result<Library> {
+    let Some(question) = word(arguments, "--question") else {
         let db = Database::open(&path)?;
-        Ok(Library { db, asks })
+        return compare_hand(&copy, &Library { db, asks });
     };
-    let [question, side, count] = &arguments[arguments.len().saturating_sub(3)..] else {
-        return compare_hand(&copy, &library()?);
-    };
-    let Ok(count) = count.parse::<u64>() else {
-        return compare_hand(&copy, &library()?);
-    };
-    let start = crate::measure::cpu_nanos();
-    let sum = match side.as_str() {
-        "library" => {
-            let library = library()?;
-            match question.as_str() {
-                "front_page" => library.front_page(0..count)?,
-                "discussion" => library.discussion(0..count)?,
-                "posts_by_user" => library.posts_by_user(0..count)?,
-                _ => library.busiest(0..count)?,
-            }
+    let count = option(arguments, "--asks", 100_000)?;
+    let (start, sum) = match word(arguments, "--side") {
+        Some("hand") => {
+            let hand = Hand::open(&copy, asks)?;
+            (cpu_nanos(), by_hand(&hand, question, count)?)
         }
         _ => {
-            let hand = Hand::open(&copy, asks)?;
-            match question.as_str() {
-                "front_page" => hand.front_page(0..count)?,
-                "discussion" => hand.discussion(0..count)?,
-                "posts_by_user" => hand.posts_by_user(0..count)?,
-                _ => hand.busiest(0..count)?,
-            }
+            let db = Database::open(&path)?;
+            let library = Library { db, asks };
+            (cpu_nanos(), by_library(&library, question, count)?)
         }
     };
-    println!("{sum:?} {:.0} ns", (crate::measure::cpu_nanos() - start) / count as f64);
+    let nanos = (cpu_nanos() - start) / count as f64;
+    println!("{question}: {nanos:.0} ns an ask, {sum:?}");
     Ok(())
+}
+
+fn by_library(library: &Library, question: &str, asks: u64) -> Result<Sum> {
+    match question {
+        "front_page" => library.front_page(0..asks),
+        "discussion" => library.discussion(0..asks),
+        "posts_by_user" => library.posts_by_user(0..asks),
+        "busiest" => library.busiest(0..asks),
+        _ => Err(format!("found `{question}`, expected a question of the model").into()),
+    }
+}
+
+fn by_hand(hand: &Hand, question: &str, asks: u64) -> Result<Sum> {
+    match question {
+        "front_page" => hand.front_page(0..asks),
+        "discussion" => hand.discussion(0..asks),
+        "posts_by_user" => hand.posts_by_user(0..asks),
+        "busiest" => hand.busiest(0..asks),
+        _ => Err(format!("found `{question}`, expected a question of the model").into()),
+    }
+}
+
+/// The word behind a name.
+fn word<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|a| a == name)?;
+    arguments.get(at + 1).map(String::as_str)
 }

@@ -18,6 +18,7 @@ use crate::value_ref::ValueRef;
 use decode::Part;
 use querent_compiler::model::{Direction, Type};
 use querent_compiler::value::Value;
+use std::borrow::Cow;
 
 /// Ends a text, a blob and a list of tagged scalars: below every byte that may stand in its place.
 pub(crate) const END: u8 = 0x00;
@@ -101,10 +102,8 @@ pub fn encode(
     let written = encode::ascending(value, ty, optional, out);
     if written.is_err() {
         out.truncate(start);
-    } else if direction == Direction::Desc {
-        for byte in out.iter_mut().skip(start) {
-            *byte = !*byte;
-        }
+    } else {
+        complement(direction, out, start);
     }
     written
 }
@@ -115,11 +114,7 @@ pub fn encode(
 pub(crate) fn encode_ordered(value: &ValueRef<'_>, direction: Direction, out: &mut Vec<u8>) {
     let start = out.len();
     encode::ordered(value, out);
-    if direction == Direction::Desc {
-        for byte in out.iter_mut().skip(start) {
-            *byte = !*byte;
-        }
-    }
+    complement(direction, out, start);
 }
 
 /// What an `i64` stands for.
@@ -143,6 +138,25 @@ pub(crate) fn encode_number(number: i64, kind: Number, direction: Direction, out
     let ordered = number as u64 ^ (1 << 63) ^ mask;
     out.push((value.rank() + 1) ^ mask as u8);
     out.extend_from_slice(&ordered.to_be_bytes());
+}
+
+/// [`encode_ordered`] of a text, from the bytes of an ascending key part.
+#[inline]
+pub(crate) fn encode_stored_text(part: &[u8], direction: Direction, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(ValueRef::Text(Cow::Borrowed("")).rank() + 1);
+    out.extend_from_slice(part);
+    complement(direction, out, start);
+}
+
+/// Undoes the order of the bytes from `start` on, where the direction says so.
+#[inline]
+fn complement(direction: Direction, out: &mut [u8], start: usize) {
+    if direction == Direction::Desc {
+        for byte in out.iter_mut().skip(start) {
+            *byte = !*byte;
+        }
+    }
 }
 
 /// Decodes the part at the start of `bytes`; also tells how many bytes it takes.

@@ -130,16 +130,25 @@ impl CommonSlot {
     /// A text that is whole and has nothing escaped.
     #[inline(never)]
     pub(super) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
+        let (_, text) = self.key_text_bytes(key)?.split_last()?;
+        if text.contains(&key::ESCAPE) {
+            return None;
+        }
+        std::str::from_utf8(text).ok()
+    }
+
+    /// A text of a key that is whole, as it is stored, with its end.
+    #[inline]
+    pub(crate) fn key_text_bytes<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        if self.kind != Common::KeyText {
+            return None;
+        }
         let mut bytes = key.get(self.at..)?;
         if !self.first {
             bytes = bytes.strip_prefix(&[key::PRESENT])?;
         }
-        let end = bytes.iter().position(|&b| b <= key::ESCAPE)?;
-        let (text, end) = bytes.split_at_checked(end)?;
-        if *end.first()? != key::END {
-            return None;
-        }
-        std::str::from_utf8(text).ok()
+        let end = bytes.iter().position(|&b| b == key::END)?;
+        bytes.get(..=end)
     }
 }
 
@@ -173,8 +182,15 @@ impl TextRun {
         // The ends of neighbours are neighbours.
         let runs = slots.chunk_by(|a, b| a.at + 2 == b.at);
         let longest = runs.max_by_key(|run| run.len())?;
-        let (first, last) = (**longest.first()?, **longest.last()?);
-        Some(TextRun { first, last })
+        // The bytes of the run are where they are, whether its first or last text is null or not.
+        let place = |slot: &CommonSlot| CommonSlot {
+            null_mask: 0,
+            ..*slot
+        };
+        Some(TextRun {
+            first: place(longest.first()?),
+            last: place(longest.last()?),
+        })
     }
 
     /// How many texts it has.
@@ -185,15 +201,8 @@ impl TextRun {
     /// Checks the run in a row; nothing where it is not UTF-8 as a whole, or the row is of another
     /// form.
     pub(crate) fn check<'a>(&self, row: &'a [u8]) -> Option<CheckedTexts<'a>> {
-        let unless_null = |slot: &CommonSlot| {
-            let slot = CommonSlot {
-                null_mask: 0,
-                ..*slot
-            };
-            slot.text_place(row)
-        };
-        let (from, _) = unless_null(&self.first)?;
-        let (_, to) = unless_null(&self.last)?;
+        let (from, _) = self.first.text_place(row)?;
+        let (_, to) = self.last.text_place(row)?;
         let text = simdutf8::basic::from_utf8(row.get(from..to)?).ok()?;
         Some(CheckedTexts { text, from })
     }

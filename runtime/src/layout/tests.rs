@@ -68,6 +68,49 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
+    fn texts_checked_together_are_those_checked_alone(
+        values in prop::collection::vec((any::<bool>(), prop::option::of(".{0,40}")), 1..7),
+        damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        // Blobs between texts end a run.
+        let columns = values.iter().map(|(text, _)| Column {
+            ty: if *text { Type::Text(SIZE) } else { Type::Blob(SIZE) },
+            optional: true,
+        });
+        let layout = Layout::new(vec![], columns.collect());
+        let stored: Vec<Value> = values.iter().map(|(text, value)| match value {
+            None => Value::Null,
+            Some(value) if *text => Value::Text(value.clone()),
+            Some(value) => Value::Blob(value.clone().into_bytes()),
+        }).collect();
+        let mut row = layout.encode_row(&[], &stored);
+        if let Some((at, byte)) = damage {
+            let at = at.index(row.len());
+            row[at] = byte;
+        }
+        let checked = TextRun::longest(&layout, 0..values.len()).and_then(|run| run.check(&row));
+        for column in 0..values.len() {
+            let slot = layout.common_slot(column);
+            if let Some(text) = checked.and_then(|texts| texts.text(slot, &row)) {
+                prop_assert_eq!(slot.own_text(&[], &row), Some(text));
+            }
+        }
+        let longest = values.split(|(text, _)| !text).map(<[_]>::len).max();
+        let run = TextRun::longest(&layout, 0..values.len());
+        prop_assert_eq!(run.map_or(0, |run| run.len()), longest.unwrap_or(0));
+        // In a row as it was written, all of a run is checked at once.
+        let texts = values.iter().filter(|(text, _)| *text).count();
+        if damage.is_none() && run.is_some_and(|run| run.len() == texts) {
+            for (column, value) in stored.iter().enumerate() {
+                if let Value::Text(value) = value {
+                    let text = checked.and_then(|texts| texts.text(layout.common_slot(column), &row));
+                    prop_assert_eq!(text, Some(value.as_str()));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn rows_come_back((layout, key, values) in row()) {
         let (k, r) = (layout.encode_key(&key).unwrap(), layout.encode_row(&key, &values));
         prop_assert_eq!(r[0], NARROW);

@@ -145,7 +145,11 @@ impl<B: Clone> Sink<B> for Joined<'_, B> {
         self.tuples.frames.reserve(frames);
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "the body of every store's loop: called, it costs as much as the row's own move"
+    )]
+    #[inline(always)]
     fn push(&mut self, key: B, row: B) {
         match self.outer {
             [] => {}

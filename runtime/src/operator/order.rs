@@ -23,9 +23,13 @@ impl Order {
             } else {
                 *direction
             };
-            match node.number(env.tuple) {
-                Some((number, kind)) => key::encode_number(number, kind, direction, out),
-                None => key::encode_ordered(&node.eval(env)?, direction, out),
+            // What most tuples are ordered by is encoded from where it is stored.
+            if let Some((number, kind)) = node.number(env.tuple) {
+                key::encode_number(number, kind, direction, out);
+            } else if let Some(text) = node.key_text(env.tuple) {
+                key::encode_stored_text(text, direction, out);
+            } else {
+                key::encode_ordered(&node.eval(env)?, direction, out);
             }
         }
         Ok(())

@@ -112,6 +112,7 @@ impl<'a, R: Reader> Sort<'a, R> {
     /// Gives the tuples that have none their places; false if a subplan waits.
     fn place(&mut self, cx: &Context<'a, R>) -> Result<bool, AskError> {
         let (order, keys) = (self.order, &mut self.keys);
+        self.places.reserve(self.tuples.len() - self.placed);
         while self.placed < self.tuples.len() {
             let from = self.places.last().map_or(0, |place| place.key.1);
             let tuple = self.tuples.get(self.placed);

@@ -128,6 +128,18 @@ impl Node {
         }
     }
 
+    /// The stored bytes of the text of a key that the term is in a tuple, where it is whole.
+    #[inline]
+    pub(super) fn key_text<'t, B: Buf>(&self, tuple: &'t [Frame<B>]) -> Option<&'t [u8]> {
+        let Node::Row { frame, slot, .. } = self else {
+            return None;
+        };
+        match tuple.get(*frame)? {
+            Frame::Row(key, _) => slot.key_text_bytes(key),
+            _ => None,
+        }
+    }
+
     fn eval_rare<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
         match self {
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
