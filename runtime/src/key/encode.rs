@@ -48,7 +48,7 @@ pub(super) fn ascending(
         | (Type::TimeUuid, Value::TimeUuid(_))
         | (Type::Point, Value::Point(..))
         | (Type::Enum(_) | Type::Tag(_), Value::Enum(_)) => {
-            encode_scalar(&ValueRef::of(value), out)
+            encode_scalar(&ValueRef::of(value), out);
         }
         _ => {
             return Err(KeyError::Type {

@@ -38,14 +38,11 @@ impl Place {
     /// Of a key that ends where the buffer does.
     fn new(keys: &[u8], from: usize, tuple: usize) -> Self {
         let key = keys.get(from..).unwrap_or_default();
-        let head = match key.first_chunk() {
-            Some(head) => *head,
-            None => {
-                let mut head = [0; 16];
-                head.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
-                head
-            }
-        };
+        let head = key.first_chunk().copied().unwrap_or_else(|| {
+            let mut head = [0; 16];
+            head.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
+            head
+        });
         Place {
             head: u128::from_be_bytes(head),
             key: (from, keys.len()),
