@@ -192,6 +192,20 @@ proptest! {
 }
 
 #[test]
+fn a_prefix_read_backwards_begins_at_its_last_key() {
+    // The successor of equal length would be above a shorter key that is no part of it.
+    let (within, above) = (vec![254, 255], vec![255]);
+    on_both(
+        1,
+        &Random(vec![
+            Step::Put(within.clone(), vec![]),
+            Step::Put(above, vec![]),
+            Step::Prefix(within, true, 2),
+        ]),
+    );
+}
+
+#[test]
 fn a_snapshot_stays_as_it_was() {
     struct Stays;
     impl Scenario for Stays {
@@ -497,7 +511,7 @@ fn what_cannot_be_opened_says_why() {
     let open = || Lmdb::open(&path, options()).unwrap_err().to_string();
 
     let missing = format!(
-        "there is no database at {}: the folder does not exist",
+        "there is no database at {}: the folder does not exist; `querent create` makes one",
         path.display()
     );
     assert_eq!(open(), missing);

@@ -1,10 +1,11 @@
 //! Reads from LMDB: rows are lent by the map, nothing is copied but the key of a point read.
 
 use super::{Database, Shared};
+use crate::key;
 use crate::store::{Fill, Keys, Read, Reader, Sink, Source, StoreError};
 use bumpalo::Bump;
 use heed::types::Bytes;
-use heed::{RoPrefix, RoRange, RoRevPrefix, RoRevRange, RoTxn, WithoutTls};
+use heed::{RoPrefix, RoRange, RoRevRange, RoTxn, WithoutTls};
 use querent_compiler::design::StructureId;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -192,8 +193,13 @@ impl<'t> Reader for LmdbReader<'t> {
                     State::Forward(database.range(self.txn, &all)?)
                 }
             }
+            // heed would begin at the prefix's successor of equal length, which is above keys that
+            // are shorter and do not begin with it.
             Keys::Prefix(prefix) if read.reverse => {
-                State::BackwardWithin(database.rev_prefix_iter(self.txn, prefix)?)
+                let upper = key::successor(prefix);
+                let upper = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                let range = (Bound::Included(prefix.as_slice()), upper);
+                State::Backward(database.rev_range(self.txn, &range)?)
             }
             Keys::Prefix(prefix) => State::Within(database.prefix_iter(self.txn, prefix)?),
             Keys::Range { lower, upper } => {
@@ -225,7 +231,6 @@ enum State<'t> {
     Forward(RoRange<'t, Bytes, Bytes>),
     Backward(RoRevRange<'t, Bytes, Bytes>),
     Within(RoPrefix<'t, Bytes, Bytes>),
-    BackwardWithin(RoRevPrefix<'t, Bytes, Bytes>),
     Done,
 }
 
@@ -241,7 +246,6 @@ impl<'t> Source<&'t [u8]> for LmdbSource<'t> {
             State::Forward(rows) => take(rows, want, out)?,
             State::Backward(rows) => take(rows, want, out)?,
             State::Within(rows) => take(rows, want, out)?,
-            State::BackwardWithin(rows) => take(rows, want, out)?,
             State::Done => 0,
         };
         if given < want {
