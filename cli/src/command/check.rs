@@ -1,16 +1,23 @@
 //! `querent check`
 
 use crate::Outcome;
+use crate::designing::{target_named, with_notice};
 use crate::model_files::ModelFiles;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use querent_compiler::design::target::Target;
+use querent_compiler::design::{Options, design};
 use querent_compiler::diagnostic::{self, Diagnostic, Severity, Style};
+use querent_compiler::model::Model;
 use querent_compiler::syntax::Span;
 use std::io::Write;
 use std::path::PathBuf;
 
 /// Check a model and show everything that is wrong with it
+///
+/// A model without errors is designed too: limits of the target that its numbers would break are
+/// findings, and so is what its `schema` blocks get wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -23,6 +30,9 @@ pub(crate) struct Arguments {
     /// A `.querent` file, a folder of them, or - for standard input
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
+    /// The kind of store to check for
+    #[arg(long, value_name = "T", default_value = "embedded")]
+    pub(crate) target: String,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
@@ -42,7 +52,14 @@ pub(crate) enum Format {
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
     let files = ModelFiles::read(&arguments.model)?;
     let name = arguments.model.display().to_string();
-    let (_, diagnostics) = querent_compiler::parse(&name, &files.text());
+    let target = target_named(&arguments.target)?;
+    let text = files.text();
+    let (model, mut diagnostics) = querent_compiler::parse(&name, &text);
+    if let Some(model) = &model {
+        with_notice("designing…", || {
+            diagnostics.extend(designed(model, &text, &target));
+        });
+    }
     match arguments.format {
         Format::Json => {
             let all: Vec<serde_json::Value> = by_file(&files, &diagnostics)
@@ -74,6 +91,29 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     } else {
         Outcome::Clean
     })
+}
+
+/// What the designs of a model and of its schemas show to be amiss.
+fn designed(model: &Model, text: &str, target: &Target) -> Vec<Diagnostic> {
+    let given = model.schemas.iter().map(|s| Some(s.structures.clone()));
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for given in std::iter::once(None).chain(given) {
+        let options = Options {
+            target: target.clone(),
+            given,
+            ..Options::embedded()
+        };
+        // What has no design is told by the commands that need one.
+        let Ok(made) = design(model, &options) else {
+            continue;
+        };
+        for finding in made.warnings.iter().map(|w| w.diagnostic(text)) {
+            if !found.contains(&finding) {
+                found.push(finding);
+            }
+        }
+    }
+    found
 }
 
 /// Prints findings below one another, each with its place in its own file.

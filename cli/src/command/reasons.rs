@@ -125,6 +125,12 @@ fn print_upkeep(
 fn print_total(designed: &Designed, other: &Design, out: &mut impl Write) -> io::Result<()> {
     let (ours, theirs) = (designed.design.total, other.total);
     let times = theirs / ours;
+    if times < 1.0 + 5e-5 {
+        return writeln!(
+            out,
+            "  everything costs as much: another structure does the same"
+        );
+    }
     let factor = if times >= 1.1 {
         format!("{} times as much", number::count(times))
     } else {
@@ -158,8 +164,10 @@ fn print_differences(
         "without",
         "at its rate",
     ]);
+    let mut differ = false;
     for (statement, weight, with, without) in questions.chain(changes) {
-        if (with - without).abs() > 1e-6 * with.max(without) {
+        if (with - without).abs() > 1e-4 * with.max(without) {
+            differ = true;
             grid.line([
                 name(statement.clone()),
                 plain(rate(designed, weight)),
@@ -169,7 +177,11 @@ fn print_differences(
             ]);
         }
     }
-    grid.print(colour, out)
+    if differ {
+        grid.print(colour, out)
+    } else {
+        Ok(())
+    }
 }
 
 /// The structures that another design has instead.

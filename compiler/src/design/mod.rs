@@ -8,6 +8,7 @@ pub mod display;
 mod equality;
 mod expiry;
 mod json;
+mod lint;
 mod options;
 mod plan;
 mod prepare;
@@ -223,8 +224,12 @@ fn make<'m>(model: &'m Model, options: &'m Options) -> Result<Made<'m>, DesignEr
         let selection = programme
             .solve(&BTreeSet::new())
             .ok_or(DesignError::Infeasible)?;
-        let design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
+        let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
         drop(programme);
+        if let Some(given) = &options.given {
+            let found = lint::lint(model, &options.target, &design, given.len());
+            design.warnings.extend(found);
+        }
         if !learned.from(prepared.planner(), &design) || attempts == ATTEMPTS {
             return Ok(Made {
                 mix,

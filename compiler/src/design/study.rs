@@ -124,6 +124,13 @@ impl<'m> Study<'m> {
     pub fn flips(&mut self, choice: Choice) -> Vec<Flip> {
         let statements = self.model.questions.len() + self.model.changes.len();
         let mut out = Vec::new();
+        // Where something else does the same, which of them is there says nothing.
+        if let Choice::Structure(at) = choice
+            && let Some(other) = self.without(at)
+            && other.total <= self.design.total * (1.0 + SAME)
+        {
+            return out;
+        }
         for statement in 0..statements {
             let rate = self.prepared.weight(statement);
             let far = if rate > 0.0 { rate * FAR } else { FAR };

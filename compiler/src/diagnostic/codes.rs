@@ -164,4 +164,12 @@ codes! {
         "The hottest partition is read more often than the target serves one. Salts do not help, because each read gathers all of them: a cache does, or a question that asks for less of it."
     WRITE_LIMIT "W025" "partition written too often"
         "The hottest partition takes more writes than the target accepts for one, and the writes fall on one row, which no salt divides, or on more salts than can be read."
+    SCANS "W030" "question goes through everything"
+        "With the structures that were given, the question goes through one of them from its start for each answer, until it has what it wants."
+    SORTS "W031" "order that no structure gives"
+        "The structure that the question reads keeps its rows in another order, so that they are all read and sorted for each answer, whatever the limit."
+    UNUSED "W032" "structure without a use"
+        "The structure answers no question, is the home of no fact and checks nothing: it is only written."
+    COUNTERS "W033" "counters among other values"
+        "The target keeps counters in rows of their own: a row that has one holds nothing else but its key."
 }

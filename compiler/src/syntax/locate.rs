@@ -67,3 +67,14 @@ fn stated(size: &Size) -> Option<Span> {
     let number = size.max.as_ref().or(size.avg.as_ref());
     number.map(|n| n.span)
 }
+
+/// The name of a structure of a schema.
+pub fn structure(ast: &Ast, name: &str) -> Option<Span> {
+    ast.declarations.iter().find_map(|d| match d {
+        Declaration::Schema(schema) => {
+            let found = schema.structures.iter().find(|s| s.name.text == name);
+            found.map(|s| s.name.span)
+        }
+        _ => None,
+    })
+}

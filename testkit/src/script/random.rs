@@ -39,7 +39,7 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             mix: (model.mixes.len() > 1).then(|| model.mixes[seed as usize % 2].clone()),
             nodes: Some(20),
             schema: None,
-            cost_model: None,
+            cost_model: seed.is_multiple_of(5).then(|| "nose".to_owned()),
         },
         facts: vec![],
         steps: vec![],

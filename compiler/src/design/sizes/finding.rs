@@ -14,7 +14,8 @@ use crate::view::typing::Scope;
 use crate::view::{Structure, key_size};
 use serde::{Deserialize, Serialize};
 
-/// A limit of the target that the model's numbers break.
+/// What a design shows to be amiss: a limit of the target that the model's numbers break, or a
+/// structure that does not do its work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The code of its diagnostic.
@@ -45,6 +46,8 @@ pub enum Subject {
     Question(String),
     /// A change.
     Change(String),
+    /// A structure of a schema.
+    Structure(String),
 }
 
 impl std::fmt::Display for Subject {
@@ -54,6 +57,7 @@ impl std::fmt::Display for Subject {
             Subject::Field(entity, field) => write!(f, "{entity}.{field}"),
             Subject::Question(name) => write!(f, "question {name}"),
             Subject::Change(name) => write!(f, "change {name}"),
+            Subject::Structure(name) => write!(f, "structure {name}"),
         }
     }
 }
@@ -72,6 +76,7 @@ impl Finding {
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) => locate::field(&tree, entity, field),
             Subject::Question(name) | Subject::Change(name) => locate::statement(&tree, name),
+            Subject::Structure(name) => locate::structure(&tree, name),
         };
         let code = codes::ALL.iter().find(|c| c.id == self.code);
         let code = code.copied().unwrap_or(PARTITION_LIMIT);
