@@ -5,6 +5,7 @@ mod design;
 mod load;
 mod measure;
 mod reddit;
+mod rubis;
 mod scale;
 
 use std::error::Error;
@@ -23,6 +24,7 @@ usage: cargo xtask bench [WHAT]
   design                              the time of a design; the peer's workloads by its cost model
   design --scale [--questions N]      its growth with the number of questions: time, memory, gap
   design --stability                  how often a rate that grows by 1 % changes the design
+  rubis [--users N] [--statements N]  the peer's workload under its schemas and ours
   boundary                            the boundary to the store against hand-written code";
 
 fn main() -> ExitCode {
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         }
         "design" if rest.iter().any(|a| a == "--stability") => scale::stability(),
         "design" => design::run(),
+        "rubis" => rubis::run(rest),
         "boundary" => boundary::run(),
         _ => Err(format!("found `{what}`, expected one of these:\n\n{USAGE}").into()),
     };

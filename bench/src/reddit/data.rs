@@ -71,7 +71,7 @@ pub fn post_id(post: u64) -> [u8; 16] {
 }
 
 /// Text of about `average` letters, half of it to one and a half.
-fn text(average: u64, of: u64, seed: u64) -> String {
+pub fn text(average: u64, of: u64, seed: u64) -> String {
     let length = average / 2 + mix(of, seed) % (average + 1);
     let mut text = String::with_capacity(length as usize + 16);
     let mut at = mix(of, seed + 1);
