@@ -60,20 +60,25 @@ pub fn compare<T: PartialEq + std::fmt::Debug>(base: Side<T>, side: Side<T>) -> 
         sides.push(s.0);
         ratios.push(s.0 / b.0);
     }
-    ratios.sort_by(f64::total_cmp);
-    // The order statistics that hold the median of so many ratios in 95 of 100 cases.
-    let n = ratios.len() as f64;
-    let spread = (1.96 * n.sqrt() / 2.0).ceil();
-    let at = |rank: f64| ratios[(rank.max(0.0) as usize).min(ratios.len() - 1)];
+    let (ratio, interval) = middle(&mut ratios);
     Ok(Compared {
         base_nanos: median(&mut bases),
         nanos: median(&mut sides),
-        ratio: ratios[ratios.len() / 2],
-        interval: (at(n / 2.0 - spread), at(n / 2.0 + spread)),
+        ratio,
+        interval,
     })
 }
 
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// The median of ratios, and the order statistics that hold it in 95 of 100 cases.
+pub fn middle(ratios: &mut [f64]) -> (f64, (f64, f64)) {
+    let middle = median(ratios);
+    let n = ratios.len() as f64;
+    let spread = (1.96 * n.sqrt() / 2.0).ceil();
+    let at = |rank: f64| ratios[(rank.max(0.0) as usize).min(ratios.len() - 1)];
+    (middle, (at(n / 2.0 - spread), at(n / 2.0 + spread)))
 }

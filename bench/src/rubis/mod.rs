@@ -57,7 +57,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         let drawn = sequence.draw(count / BLOCKS, |_| true)?;
         alternate(&mut subjects, block, &statements, &drawn, idle)?;
         if block == 0 {
-            clear(&mut subjects);
+            subjects.iter_mut().for_each(Subject::clear);
         }
     }
     let ran: usize = subjects[0].took.iter().map(Vec::len).sum();
@@ -73,7 +73,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     println!("\nverify: every structure of all four is as the facts have it");
 
-    clear(&mut subjects);
+    subjects.iter_mut().for_each(Subject::clear);
     open(&mut subjects, true)?;
     for block in 0..BLOCKS {
         let drawn = sequence.draw(25, |s| !s.is_question)?;
@@ -86,13 +86,6 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 fn open(subjects: &mut [Subject], sync: bool) -> Result<()> {
     subjects.iter_mut().try_for_each(|s| s.open(sync))
-}
-
-fn clear(subjects: &mut [Subject]) {
-    for subject in subjects {
-        subject.took.iter_mut().for_each(Vec::clear);
-        subject.rows.fill(0);
-    }
 }
 
 /// Runs a block on all schemas and checks that they answered alike.

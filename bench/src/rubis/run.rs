@@ -33,6 +33,10 @@ pub struct Subject {
     pub took: Vec<Vec<Took>>,
     /// By statement: rows answered, or rows written.
     pub rows: Vec<u64>,
+    /// Of the rows written, those of structures that were added.
+    pub extra: u64,
+    /// CPU time of each block.
+    pub blocks: Vec<f64>,
 }
 
 impl Subject {
@@ -84,6 +88,8 @@ impl Subject {
             bytes,
             took: vec![vec![]; statements],
             rows: vec![0; statements],
+            extra: 0,
+            blocks: vec![],
         })
     }
 
@@ -110,35 +116,54 @@ impl Subject {
         idle: Took,
     ) -> Result<Vec<u64>> {
         let mut sums = vec![0u64; statements.len()];
+        let mut whole = 0.0;
         for (at, params) in drawn {
             let statement = &statements[*at];
             let params = params.clone();
             let db = self.db()?;
-            let (sum, rows, took) = if statement.is_question {
+            let (sum, rows, extra, took) = if statement.is_question {
                 let cpu = cpu_nanos();
                 let wall = Instant::now();
                 let snapshot = db.snapshot()?;
                 let (sum, rows) = answer(&snapshot.ask(&statement.name, params)?, statement)?;
                 drop(snapshot);
-                (sum, rows, taken(wall, cpu, cpu_nanos))
+                (sum, rows, 0, taken(wall, cpu, cpu_nanos))
             } else {
                 let cpu = process_nanos();
                 let wall = Instant::now();
                 let receipt = db.change(&statement.name, params)?;
                 let took = taken(wall, cpu, process_nanos);
-                let written: usize = receipt.written.values().map(|(p, d)| p + d).sum();
+                let (mut written, mut extra) = (0, 0);
+                for (structure, (put, deleted)) in &receipt.written {
+                    written += put + deleted;
+                    if self.added.contains(structure) {
+                        extra += put + deleted;
+                    }
+                }
                 // What was changed must agree; what was written for it is the schema's own affair.
                 let changed = receipt.inserted + receipt.updated;
-                (changed as u64, written as u64, took)
+                (changed as u64, written as u64, extra as u64, took)
             };
             sums[*at] = sums[*at].wrapping_mul(31).wrapping_add(sum);
             self.rows[*at] += rows;
-            self.took[*at].push(Took {
+            self.extra += extra;
+            let took = Took {
                 wall: (took.wall - idle.wall).max(0.0),
                 cpu: (took.cpu - idle.cpu).max(0.0),
-            });
+            };
+            whole += took.cpu;
+            self.took[*at].push(took);
         }
+        self.blocks.push(whole);
         Ok(sums)
+    }
+
+    /// Forgets what was measured.
+    pub fn clear(&mut self) {
+        self.took.iter_mut().for_each(Vec::clear);
+        self.rows.fill(0);
+        self.extra = 0;
+        self.blocks.clear();
     }
 
     /// Compares every structure with one made anew from the facts.

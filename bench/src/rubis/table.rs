@@ -3,6 +3,7 @@
 use super::SUBJECTS;
 use super::mix::Statement;
 use super::run::{Subject, Took};
+use crate::measure;
 
 /// What was given, and what had to be added.
 pub fn schemas(subjects: &[Subject]) {
@@ -28,10 +29,10 @@ const WALL: Of = |t| t.wall;
 /// Schemas, one a line, with what was published of them.
 pub fn overall(statements: &[Statement], subjects: &[Subject]) {
     println!(
-        "| schema | questions | changes | rows a change | **weighted mean** | p99 | ratio to ours | \
-         questions alone | wall: mean | p99 | published, ms | of the peer's |"
+        "| schema | questions | of ours | changes | rows a change | of them added | **weighted mean** | \
+         p99 | of ours | by blocks, 95 % of the median | wall: mean | p99 | published, ms | of the peer's |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let mean = |s, of, keep: fn(&Statement) -> bool| weighted(statements, s, of, keep);
     let ours = mean(&subjects[0], CPU, |_| true);
     let asked = mean(&subjects[0], CPU, |s| s.is_question);
@@ -39,21 +40,26 @@ pub fn overall(statements: &[Statement], subjects: &[Subject]) {
     for (s, (_, _, published)) in subjects.iter().zip(SUBJECTS) {
         let questions = mean(s, CPU, |s| s.is_question);
         let all = mean(s, CPU, |_| true);
-        let ratio = published.zip(peer).map(|(p, peer)| p / peer);
+        let (written, added) = rows(statements, s);
+        let blocks = s.blocks.iter().zip(&subjects[0].blocks);
+        let mut ratios: Vec<f64> = blocks.map(|(s, ours)| s / ours).collect();
+        let (ratio, (low, high)) = measure::middle(&mut ratios);
         println!(
-            "| {} | {} | {} | {:.1} | **{}** | {} | {:.2} | {:.2} | {} | {} | {} | {} |",
+            "| {} | {} | {:.2} | {} | {written:.1} | {added:.1} | **{}** | {} | **{:.2}** | \
+             {ratio:.2} ({low:.2} to {high:.2}) | {} | {} | {} | {} |",
             s.name,
             micros(questions),
+            questions / asked,
             micros(mean(s, CPU, |s| !s.is_question)),
-            rows(statements, s),
             micros(all),
             micros(p99(statements, s, CPU, |_| true)),
             all / ours,
-            questions / asked,
             micros(mean(s, WALL, |_| true)),
             micros(p99(statements, s, WALL, |_| true)),
             published.map_or("–".to_owned(), |p| p.to_string()),
-            ratio.map_or("–".to_owned(), |r| format!("{r:.1}")),
+            published
+                .zip(peer)
+                .map_or("–".to_owned(), |(p, peer)| format!("{:.1}", p / peer)),
         );
     }
 }
@@ -154,8 +160,8 @@ fn mean(took: &[Took], of: Of) -> f64 {
     took.iter().map(of).sum::<f64>() / took.len() as f64
 }
 
-/// Rows written by a change, on average.
-fn rows(statements: &[Statement], subject: &Subject) -> f64 {
+/// Rows written by a change, on average, and those of them in structures that were added.
+fn rows(statements: &[Statement], subject: &Subject) -> (f64, f64) {
     let changes = statements
         .iter()
         .enumerate()
@@ -163,7 +169,8 @@ fn rows(statements: &[Statement], subject: &Subject) -> f64 {
     let (rows, runs) = changes.fold((0, 0), |(rows, runs), (at, _)| {
         (rows + subject.rows[at], runs + subject.took[at].len())
     });
-    rows as f64 / runs.max(1) as f64
+    let runs = runs.max(1) as f64;
+    (rows as f64 / runs, subject.extra as f64 / runs)
 }
 
 fn micros(nanos: f64) -> String {
