@@ -3,6 +3,7 @@
 mod facts;
 
 use crate::Outcome;
+use crate::command::reasons;
 use crate::designing::Designed;
 use crate::output::{Column, print_first};
 use crate::terminal::{Terminal, paint};
@@ -16,6 +17,7 @@ use facts::Facts;
 use querent::{Answered, Database, Receipt};
 use querent_compiler::codec::entity_row_from_json;
 use querent_compiler::design::Options;
+use querent_compiler::design::study::Study;
 use querent_compiler::model::{Field, Model};
 use querent_compiler::value::Value;
 use serde_json::json;
@@ -123,13 +125,16 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         .map(|s| s.name.as_str())
         .unwrap_or_default();
     tour.command(&format!("explain reddit.querent {structure_name}"))?;
-    structure::full(
-        &designed.model,
-        &designed.design,
-        at,
-        tour.terminal.colour,
-        &mut tour.terminal.out,
-    )?;
+    // In short: the command says more.
+    if let (Some(s), Some(note)) = (
+        designed.design.structures.get(at),
+        designed.design.notes.get(at),
+    ) {
+        let (colour, out) = (tour.terminal.colour, &mut tour.terminal.out);
+        structure::brief(&designed.model, s, note, colour, out)?;
+        let mut study = Study::new(&designed.model, &designed.options)?;
+        reasons::of_structure(&designed, &mut study, at, colour, out)?;
+    }
 
     tour.end(arguments)?;
     Ok(Outcome::Clean)
