@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use querent_compiler::design::target::{self, CostModel, Target};
 use querent_compiler::design::{Design, Options, design};
 use querent_compiler::diagnostic::{Diagnostic, Style, nearest};
-use querent_compiler::model::Model;
-use querent_compiler::view::Structure;
+use querent_compiler::model::{Model, Schema};
+
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -79,10 +79,10 @@ impl Designed {
     }
 }
 
-/// The structures of a schema of the model.
-pub(crate) fn given(model: &Model, name: &str) -> Result<Vec<Structure>> {
+/// A schema of the model.
+pub(crate) fn given(model: &Model, name: &str) -> Result<Schema> {
     if let Some(schema) = model.schemas.iter().find(|s| s.name == name) {
-        return Ok(schema.structures.clone());
+        return Ok(schema.clone());
     }
     let names: Vec<&str> = model.schemas.iter().map(|s| s.name.as_str()).collect();
     if names.is_empty() {

@@ -19,7 +19,7 @@ fn codes_of(text: &str, on: Option<&str>) -> Vec<&'static str> {
     if let (Some(model), Some(target)) = (model, on) {
         let mut options = Options::embedded();
         options.target = target::named(target).unwrap();
-        options.given = model.schemas.last().map(|s| s.structures.clone());
+        options.given = model.schemas.last().cloned();
         let design = design(&model, &options).unwrap();
         let found = design.warnings.iter().map(|w| w.diagnostic(text).code.id);
         codes.extend(found);

@@ -34,7 +34,7 @@ fn given(name: &str, text: &str, block: &str, options: &Options) -> (Model, Desi
     let model = read(name, &formatted);
     let schema = model.schemas.last().unwrap();
     let options = Options {
-        given: Some(schema.structures.clone()),
+        given: Some(schema.clone()),
         ..options.clone()
     };
     let made = design(&model, &options).unwrap();
@@ -86,4 +86,20 @@ fn a_design_given_as_a_schema_is_the_same_design() {
             );
         }
     }
+}
+
+/// Two schemas may name structures alike: a finding stands in the one that it is about.
+#[test]
+fn a_finding_stands_in_its_own_schema() {
+    let model = "model m\n\
+                 entity User (100) {\n  id bigint key\n  name text(20)\n}\n\
+                 question who (1/s)\n  select name from User where id = $id\n\
+                 change join (1/s)  insert User\n\
+                 schema first {\n  user lists User by id keep name\n}\n";
+    let block = "schema second {\n  home lists User by id keep name\n  user lists User by name\n}\n";
+    let text = querent_compiler::format(&format!("{model}\n{block}")).unwrap();
+    let (_, made) = given("m", model, block, &options("embedded"));
+    let unused = made.warnings.iter().find(|w| w.code == "W032").unwrap();
+    let second = text.find("schema second").unwrap();
+    assert!(unused.diagnostic(&text).span.start > second);
 }

@@ -55,7 +55,7 @@ impl Subject {
             None => None,
             Some(named) => {
                 let found = model.schemas.iter().find(|s| s.name == named);
-                Some(found.ok_or("no such schema")?.structures.clone())
+                Some(found.ok_or("no such schema")?.clone())
             }
         };
         let options = Options {
@@ -74,7 +74,7 @@ impl Subject {
             return Err(format!("{name}: rejected {:?}", report.rejects.first()).into());
         }
         let designed = &db.schema().design.structures;
-        let given = given.map_or(designed.len(), |g| g.len());
+        let given = given.map_or(designed.len(), |g| g.structures.len());
         let added = designed.iter().skip(given).map(|s| s.name.clone());
         let added = added.collect();
         let bytes = db.store().disk_bytes()?;

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
 
 /// What the designs of a model and of its schemas show to be amiss.
 fn designed(model: &Model, text: &str, target: &Target) -> Vec<Diagnostic> {
-    let given = model.schemas.iter().map(|s| Some(s.structures.clone()));
+    let given = model.schemas.iter().map(|s| Some(s.clone()));
     let mut found: Vec<Diagnostic> = Vec::new();
     for given in std::iter::once(None).chain(given) {
         let options = Options {

@@ -67,7 +67,9 @@ pub(crate) fn print(
     let unit = ours.unit;
     writeln!(out, "Cost of {}", total(ours))?;
     let times = other.design.total / ours.design.total;
-    let verdict = if times >= 1.0 {
+    let verdict = if (times - 1.0).abs() < 1e-9 {
+        String::from("as much")
+    } else if times > 1.0 {
         format!("{} times as much", number::count(times))
     } else {
         format!("{:.1} % of it", times * 100.0)
@@ -140,7 +142,7 @@ pub(crate) fn print(
         }
         grid.print(colour, out)?;
     }
-    let given = other.options.given.as_ref().map_or(0, Vec::len);
+    let given = other.options.given.as_ref().map_or(0, |s| s.structures.len());
     let added: Vec<&str> = other
         .design
         .structures

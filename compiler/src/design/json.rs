@@ -108,15 +108,7 @@ impl Design {
                 ..
             } => {
                 self.op_steps(model, input, out);
-                let name = match (
-                    **input == Op::Input,
-                    get.eq.is_empty() && get.lower.is_none() && get.upper.is_none(),
-                ) {
-                    (true, true) => "scan",
-                    (true, false) => "get",
-                    (false, _) => "follow",
-                };
-                out.push(self.get_step(model, name, get, estimate));
+                out.push(self.get_step(model, get.verb(input), get, estimate));
             }
             Op::Merge {
                 input,

@@ -5,14 +5,20 @@ use super::sizes::{Finding, Subject};
 use super::target::Target;
 use super::{Design, Purpose};
 use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SORTS, UNUSED};
-use crate::model::{Expr, Model};
+use crate::model::{Expr, Model, Schema};
 use serde_json::Value;
 
 /// So many rows are read in a moment, by whatever path.
 const FEW: f64 = 1000.0;
 
-/// Findings about a design of so many given structures, which come first in it.
-pub(super) fn lint(model: &Model, target: &Target, design: &Design, given: usize) -> Vec<Finding> {
+/// Findings about a design of a given schema, whose structures come first in it.
+pub(super) fn lint(
+    model: &Model,
+    target: &Target,
+    design: &Design,
+    schema: &Schema,
+) -> Vec<Finding> {
+    let given = schema.structures.len();
     let mut out = Vec::new();
     for s in design.structures.iter().take(given) {
         let counts = |e: &&Expr| matches!(e, Expr::Aggregate(_));
@@ -23,7 +29,7 @@ pub(super) fn lint(model: &Model, target: &Target, design: &Design, given: usize
                 s.name, target.name
             );
             let help = "give the counters a structure of their own, with the same key";
-            let subject = Subject::Structure(s.name.clone());
+            let subject = Subject::Structure(schema.name.clone(), s.name.clone());
             let (all, apart) = (s.columns.len() as f64, counted as f64);
             out.push(finding(
                 COUNTERS,
@@ -80,7 +86,7 @@ pub(super) fn lint(model: &Model, target: &Target, design: &Design, given: usize
                 "no question reads `{}`, no fact has its home there, and no change needs it",
                 s.name
             );
-            let subject = Subject::Structure(s.name.clone());
+            let subject = Subject::Structure(schema.name.clone(), s.name.clone());
             let help = "drop it: every change that keeps it true is work for nothing";
             out.push(finding(UNUSED, &s.name, subject, (0.0, 1.0), message, help));
         }

@@ -36,7 +36,7 @@ pub use shape::{key_paths, reference_paths};
 pub use sizes::{Finding, Heat, Sizes, Subject};
 pub use writes::{Purpose, WritePlan, WriteStep};
 
-use crate::model::Model;
+use crate::model::{Model, Schema};
 use crate::view::Structure;
 use prepare::Prepared;
 use select::Selection;
@@ -54,9 +54,9 @@ pub struct Options {
     pub mix: Option<String>,
     /// Keep only what questions read: some facts may have no home.
     pub lossy: bool,
-    /// Structures given by a person: all of them are built as they are, and others only where a fact
+    /// The schema of a person: all its structures are built as they are, and others only where a fact
     /// would have no home, or a change could not be checked without them.
-    pub given: Option<Vec<Structure>>,
+    pub given: Option<Schema>,
     /// How long the solver tries before it gives the best design so far, with its gap: in nodes
     /// of its tree, a node of a component of ten items counting once, larger ones for more.
     pub nodes: u64,
@@ -226,8 +226,8 @@ fn make<'m>(model: &'m Model, options: &'m Options) -> Result<Made<'m>, DesignEr
             .ok_or(DesignError::Infeasible)?;
         let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
         drop(programme);
-        if let Some(given) = &options.given {
-            let found = lint::lint(model, &options.target, &design, given.len());
+        if let Some(schema) = &options.given {
+            let found = lint::lint(model, &options.target, &design, schema);
             design.warnings.extend(found);
         }
         if !learned.from(prepared.planner(), &design) || attempts == ATTEMPTS {

@@ -199,6 +199,19 @@ pub struct Get {
     pub page: Option<Page>,
 }
 
+impl Get {
+    /// What the get is called over this input: `scan` reads all rows, `get` some, `follow` some for
+    /// each row that another step found.
+    pub fn verb(&self, input: &Op) -> &'static str {
+        let all = self.eq.is_empty() && self.lower.is_none() && self.upper.is_none();
+        match (input, all) {
+            (Op::Input, true) => "scan",
+            (Op::Input, false) => "get",
+            _ => "follow",
+        }
+    }
+}
+
 /// One bound of a range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {

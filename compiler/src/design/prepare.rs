@@ -260,7 +260,7 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
         planner.growing = false;
         return round(planner).complete(planner.model);
     };
-    for structure in given {
+    for structure in &given.structures {
         planner.shapes.give(planner.model, structure.clone());
     }
     planner.growing = false;

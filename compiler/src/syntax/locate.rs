@@ -68,11 +68,11 @@ fn stated(size: &Size) -> Option<Span> {
     number.map(|n| n.span)
 }
 
-/// The name of a structure of a schema.
-pub fn structure(ast: &Ast, name: &str) -> Option<Span> {
+/// The name of a structure of a schema; other schemas may name structures alike.
+pub fn structure(ast: &Ast, schema: &str, name: &str) -> Option<Span> {
     ast.declarations.iter().find_map(|d| match d {
-        Declaration::Schema(schema) => {
-            let found = schema.structures.iter().find(|s| s.name.text == name);
+        Declaration::Schema(s) if s.name.text == schema => {
+            let found = s.structures.iter().find(|s| s.name.text == name);
             found.map(|s| s.name.span)
         }
         _ => None,

@@ -102,7 +102,7 @@ impl Script {
         if let Some(name) = &self.choice.schema {
             let schema = model.schemas.iter().find(|s| s.name == *name);
             let schema = schema.ok_or_else(|| format!("there is no schema {name}"))?;
-            options.given = Some(schema.structures.clone());
+            options.given = Some(schema.clone());
         }
         let design = querent::compiler::design::design(&model, &options)
             .map_err(|e| format!("there is no design: {e}"))?;

@@ -125,7 +125,6 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         .map(|s| s.name.as_str())
         .unwrap_or_default();
     tour.command(&format!("explain reddit.querent {structure_name}"))?;
-    // In short: the command says more.
     if let (Some(s), Some(note)) = (
         designed.design.structures.get(at),
         designed.design.notes.get(at),
@@ -134,6 +133,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         structure::brief(&designed.model, s, note, colour, out)?;
         let mut study = Study::new(&designed.model, &designed.options)?;
         reasons::of_structure(&designed, &mut study, at, colour, out)?;
+        let more = "(in short: the command also shows sizes, limits and techniques)";
+        writeln!(out, "{}", paint(colour, words::FAINT, more))?;
     }
 
     tour.end(arguments)?;

@@ -61,13 +61,8 @@ impl Walk<'_> {
                 ..
             } => {
                 let mut frames = self.op(input, outer, depth);
-                let everything = get.eq.is_empty() && get.lower.is_none() && get.upper.is_none();
-                let verb = match (&**input, everything) {
-                    (Op::Input, true) => "scan",
-                    (Op::Input, false) => "get",
-                    _ => "follow",
-                };
-                self.say(op, depth, teller.get(verb, get, &frames), Some(estimate));
+                let told = teller.get(get.verb(input), get, &frames);
+                self.say(op, depth, told, Some(estimate));
                 frames.push(teller.frame(get));
                 frames
             }

@@ -46,8 +46,8 @@ pub enum Subject {
     Question(String),
     /// A change.
     Change(String),
-    /// A structure of a schema.
-    Structure(String),
+    /// A schema's structure: the names of both.
+    Structure(String, String),
 }
 
 impl std::fmt::Display for Subject {
@@ -57,7 +57,7 @@ impl std::fmt::Display for Subject {
             Subject::Field(entity, field) => write!(f, "{entity}.{field}"),
             Subject::Question(name) => write!(f, "question {name}"),
             Subject::Change(name) => write!(f, "change {name}"),
-            Subject::Structure(name) => write!(f, "structure {name}"),
+            Subject::Structure(_, name) => write!(f, "structure {name}"),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Finding {
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) => locate::field(&tree, entity, field),
             Subject::Question(name) | Subject::Change(name) => locate::statement(&tree, name),
-            Subject::Structure(name) => locate::structure(&tree, name),
+            Subject::Structure(schema, name) => locate::structure(&tree, schema, name),
         };
         let code = codes::ALL.iter().find(|c| c.id == self.code);
         let code = code.copied().unwrap_or(PARTITION_LIMIT);
