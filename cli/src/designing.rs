@@ -4,12 +4,11 @@ use crate::command::print_findings;
 use crate::model_files::ModelFiles;
 use crate::terminal::Terminal;
 use crate::words::number::Unit;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use querent_compiler::design::target::{self, CostModel, Target};
 use querent_compiler::design::{Design, Options, design};
 use querent_compiler::diagnostic::{Diagnostic, Style, nearest};
 use querent_compiler::model::{Model, Schema};
-
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -42,6 +41,15 @@ pub(crate) struct Designed {
 
 /// Reads and designs a model. None where the model has errors, which are printed.
 pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Option<Designed>> {
+    designed_of(wanted, |model| model, terminal)
+}
+
+/// The same, of a model that is changed before it is designed.
+pub(crate) fn designed_of(
+    wanted: Wanted<'_>,
+    change: impl FnOnce(Model) -> Model,
+    terminal: &mut Terminal,
+) -> Result<Option<Designed>> {
     let mut target = target_named(wanted.target)?;
     if let Some(name) = wanted.cost_model {
         let priced = cost_model_named(name)?;
@@ -58,7 +66,7 @@ pub(crate) fn designed(wanted: Wanted<'_>, terminal: &mut Terminal) -> Result<Op
         given: wanted.schema.map(|name| given(&model, name)).transpose()?,
         ..Options::embedded()
     };
-    let mut designed = Designed::new(model, options)?;
+    let mut designed = Designed::new(change(model), options)?;
     designed.files = Some(files);
     Ok(Some(designed))
 }
@@ -129,7 +137,15 @@ pub(crate) fn target_named(name: &str) -> Result<Target> {
     }
 }
 
+/// A cost model that ships, or one in a file, as `querent calibrate` writes it.
 fn cost_model_named(name: &str) -> Result<CostModel> {
+    let path = Path::new(name);
+    if path.extension().is_some_and(|e| e == "json") {
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {name}"))?;
+        return serde_json::from_str(&text).with_context(|| {
+            format!("{name} is not a cost model, as `querent calibrate --output {name}` writes one")
+        });
+    }
     match target::cost_model(name) {
         Some(model) => Ok(model),
         None => unknown("cost model", name, target::COST_MODELS),

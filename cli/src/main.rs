@@ -8,6 +8,7 @@ mod designing;
 mod lines;
 mod model_files;
 mod output;
+mod progress;
 mod terminal;
 mod words;
 

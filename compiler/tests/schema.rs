@@ -96,7 +96,8 @@ fn a_finding_stands_in_its_own_schema() {
                  question who (1/s)\n  select name from User where id = $id\n\
                  change join (1/s)  insert User\n\
                  schema first {\n  user lists User by id keep name\n}\n";
-    let block = "schema second {\n  home lists User by id keep name\n  user lists User by name\n}\n";
+    let block =
+        "schema second {\n  home lists User by id keep name\n  user lists User by name\n}\n";
     let text = querent_compiler::format(&format!("{model}\n{block}")).unwrap();
     let (_, made) = given("m", model, block, &options("embedded"));
     let unused = made.warnings.iter().find(|w| w.code == "W032").unwrap();

@@ -94,7 +94,16 @@ impl Database<Lmdb> {
         text: &str,
         options: &Options,
     ) -> Result<Self, Error> {
-        let schema = schema_of(file_name, text, options)?;
+        Database::create_designed(path, text, schema_of(file_name, text, options)?)
+    }
+
+    /// The same with a design that was made before, of the model of this text. The volumes may be
+    /// others: they are for the designer alone.
+    pub fn create_designed(
+        path: impl AsRef<Path>,
+        text: &str,
+        schema: Schema,
+    ) -> Result<Self, Error> {
         let design = serde_json::to_vec(&schema.design)?;
         let meta: [(&str, &[u8]); 2] = [(META_MODEL, text.as_bytes()), (META_DESIGN, &design)];
         let store = Lmdb::create(

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// Price with the costs of another target (default: the target's own)
+    /// Price with other costs: another target's, or a file of `querent calibrate` (default: its own)
     #[arg(long, value_name = "C")]
     pub(crate) cost_model: Option<String>,
     /// Keep only what questions read: facts that no question asks for are lost

@@ -1,7 +1,7 @@
 //! `querent explain`
 
 use super::design::{print_prices, print_warnings, rate, total};
-use super::{reasons, versus};
+use super::{explained, reasons, versus};
 use crate::Outcome;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
@@ -9,11 +9,12 @@ use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, change, structure, technique};
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use querent_compiler::design::Design;
 use querent_compiler::design::study::Study;
 use querent_compiler::diagnostic::nearest;
 use querent_compiler::model::Model;
+use serde_json::Value as Json;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// Price with the costs of another target (default: the target's own)
+    /// Price with other costs: another target's, or a file of `querent calibrate` (default: its own)
     #[arg(long, value_name = "C")]
     pub(crate) cost_model: Option<String>,
     /// Explain a schema of the model, given in a `schema` block, instead of designing one
@@ -52,6 +53,18 @@ pub(crate) struct Arguments {
     /// name, a file with one, or a design printed as JSON
     #[arg(long, value_name = "OTHER", conflicts_with = "name")]
     pub(crate) vs: Option<String>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+/// Forms of an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// One object
+    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
@@ -70,15 +83,34 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         let Some(other) = versus::other(&arguments.model, other, &designed, terminal)? else {
             return Ok(Outcome::Findings);
         };
-        versus::print(&designed, &other, terminal.colour, &mut terminal.out)?;
+        if arguments.format == Format::Json {
+            writeln!(terminal.out, "{:#}", explained::versus(&designed, &other))?;
+        } else {
+            versus::print(&designed, &other, terminal.colour, &mut terminal.out)?;
+        }
         return Ok(Outcome::Clean);
     }
     let (colour, out) = (terminal.colour, &mut terminal.out);
     let Some(wanted) = &arguments.name else {
-        overview(&designed, colour, out)?;
+        match arguments.format {
+            Format::Text => overview(&designed, colour, out)?,
+            Format::Json => writeln!(
+                out,
+                "{:#}",
+                designed.design.to_json(&designed.model, designed.seconds)
+            )?,
+        }
         return Ok(Outcome::Clean);
     };
     let design = &designed.design;
+    if arguments.format == Format::Json {
+        let object = explained::named(&designed, wanted)?;
+        if !object.is_empty() {
+            writeln!(out, "{:#}", Json::Object(object))?;
+            return Ok(Outcome::Clean);
+        }
+        return unknown(design, wanted);
+    }
     let mut found = false;
     // A question, a change and a structure may have one name: then all of them are told.
     if let Some(at) = design.plans.iter().position(|p| p.name == *wanted) {
@@ -107,6 +139,10 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     if found {
         return Ok(Outcome::Clean);
     }
+    unknown(design, wanted)
+}
+
+fn unknown(design: &Design, wanted: &str) -> Result<Outcome> {
     let names = || {
         let statements = design
             .plans

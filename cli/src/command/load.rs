@@ -2,16 +2,14 @@
 
 use crate::Outcome;
 use crate::argument::{DatabaseFolder, EntityFile};
+use crate::progress::Shown;
 use crate::terminal::Terminal;
-use crate::words::number;
 use anyhow::Result;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use querent::Database;
-use querent::load::{LoadOptions, Progress};
-use std::io::{IsTerminal, Write};
+use querent::load::LoadOptions;
+use std::io::Write;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// Load entities and links from CSV and JSONL files, all of it or nothing
 ///
@@ -64,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         rejects: Some(rejects.clone()),
     };
     let mut shown = Shown::new();
-    let (_, report) = database.load(&sources?, &options, &mut |progress| shown.show(&progress))?;
+    let (_, report) = database.load(&sources?, &options, &mut |progress| shown.load(&progress))?;
     shown.finish();
     for reject in report.rejects.iter().take(20) {
         terminal.remark(&reject.to_string())?;
@@ -87,104 +85,3 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     }
     Ok(Outcome::Findings)
 }
-
-/// A bar on a terminal, plain lines elsewhere.
-struct Shown {
-    bar: Option<ProgressBar>,
-    start: Instant,
-    last: Option<Instant>,
-}
-
-impl Shown {
-    fn new() -> Shown {
-        Shown {
-            bar: std::io::stderr().is_terminal().then(ProgressBar::no_length),
-            start: Instant::now(),
-            last: None,
-        }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        match &self.bar {
-            Some(bar) => draw(bar, progress, self.start),
-            None => self.print(progress),
-        }
-    }
-
-    /// A log is read later: a line every few seconds says enough.
-    fn print(&mut self, progress: &Progress) {
-        let pause = std::time::Duration::from_secs(5);
-        if self.last.is_some_and(|last| last.elapsed() < pause) {
-            return;
-        }
-        let text = match progress {
-            Progress::Reading {
-                file,
-                rows,
-                bytes,
-                of,
-            } => format!(
-                "reading {file}: {rows} rows, {} of {}",
-                number::bytes(*bytes as f64),
-                number::bytes(*of as f64)
-            ),
-            Progress::Checking => "checking references and unique values".into(),
-            Progress::Writing {
-                structure,
-                number,
-                of,
-            } => format!("writing {structure} ({number} of {of})"),
-            _ => return,
-        };
-        self.last = Some(Instant::now());
-        // Whether progress can be shown does not matter to the load.
-        let _ = writeln!(std::io::stderr(), "{text}");
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn draw(bar: &ProgressBar, progress: &Progress, start: Instant) {
-    let (length, position, template, message) = match progress {
-        Progress::Reading {
-            file,
-            rows,
-            bytes,
-            of,
-        } => {
-            let rate = *rows as f64 / start.elapsed().as_secs_f64().max(0.001);
-            let message = format!("{rows} rows, {rate:.0} rows/s, {file}");
-            (*of, *bytes, READING, message)
-        }
-        Progress::Checking => {
-            let message = "checking references and unique values".to_owned();
-            (1, 0, STEPS, message)
-        }
-        Progress::Writing {
-            structure,
-            number,
-            of,
-        } => (
-            *of as u64,
-            *number as u64 - 1,
-            STEPS,
-            format!("writing {structure}"),
-        ),
-        _ => return,
-    };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.set_length(length);
-    bar.set_position(position);
-    bar.set_message(message);
-}
-
-/// Bytes of files, then rows.
-const READING: &str = "reading {bar:20} {bytes} of {total_bytes}, {msg}";
-/// Structures.
-const STEPS: &str = "{msg} {bar:20} {pos} of {len}";

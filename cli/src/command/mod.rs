@@ -1,12 +1,15 @@
 //! The commands, one file each: its arguments, its help, and what it does.
 
 mod ask;
+mod bench;
+mod calibrate;
 mod change;
 mod check;
 mod completions;
 mod create;
 mod design;
 mod explain;
+mod explained;
 mod fmt;
 mod load;
 mod put;
@@ -69,6 +72,8 @@ pub(crate) enum Command {
     Ask(ask::Arguments),
     Change(change::Arguments),
     Verify(verify::Arguments),
+    Bench(bench::Arguments),
+    Calibrate(calibrate::Arguments),
     Refresh(refresh::Arguments),
     Completions(completions::Arguments),
 }
@@ -87,6 +92,8 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Outcome>
         Command::Ask(a) => ask::run(a, terminal),
         Command::Change(a) => change::run(a, terminal),
         Command::Verify(a) => verify::run(a, terminal),
+        Command::Bench(a) => bench::run(a, terminal),
+        Command::Calibrate(a) => calibrate::run(a, terminal),
         Command::Refresh(a) => refresh::run(a, terminal),
         Command::Completions(a) => completions::run(a, terminal),
     }

@@ -7,7 +7,7 @@ use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, number, structure};
 use querent_compiler::design::study::{Choice, Flip, Study};
-use querent_compiler::design::{Design, Purpose};
+use querent_compiler::design::{Design, Purpose, WritePlan};
 use querent_compiler::view::Structure;
 use std::io::{self, Write};
 
@@ -87,6 +87,10 @@ fn print_upkeep(
     let Some(own) = designed.design.structures.get(at) else {
         return Ok(());
     };
+    let writers = upkeep(&designed.design, &own.name);
+    if writers.is_empty() {
+        return Ok(());
+    }
     let mut grid = Grid::new(2, &[1, 2, 3, 4]);
     grid.head(&[
         "",
@@ -96,30 +100,48 @@ fn print_upkeep(
         "cost",
         "at its rate",
     ]);
-    let mut found = false;
-    for change in &designed.design.writes {
+    for writer in writers {
+        grid.line([
+            name(writer.change),
+            plain(rate(designed, writer.weight)),
+            plain(number::count(writer.rows)),
+            plain(number::count(writer.rows_max)),
+            plain(designed.unit.show(writer.cost)),
+            faint(designed.unit.show(writer.cost * writer.weight)),
+        ]);
+    }
+    writeln!(out, "\n{}", words::heading(colour, "Written by"))?;
+    grid.print(colour, out)
+}
+
+/// What a change does to keep one structure true.
+pub(crate) struct Upkeep<'d> {
+    pub(crate) change: &'d str,
+    pub(crate) weight: f64,
+    pub(crate) rows: f64,
+    pub(crate) rows_max: f64,
+    pub(crate) cost: f64,
+}
+
+/// The changes that write a structure.
+pub(crate) fn upkeep<'d>(design: &'d Design, structure: &str) -> Vec<Upkeep<'d>> {
+    let of = design.writes.iter().map(|change| {
+        let mut writer = Upkeep {
+            change: &change.name,
+            weight: change.weight,
+            rows: 0.0,
+            rows_max: 0.0,
+            cost: 0.0,
+        };
         let steps = change.steps.iter();
-        let steps = steps.filter(|s| s.structure == own.name && s.purpose == Purpose::Maintain);
-        let (rows, most, cost) = steps.fold((0.0, 0.0, 0.0), |(rows, most, cost), s| {
-            (rows + s.rows, most + s.rows_max, cost + s.cost)
-        });
-        if rows > 0.0 {
-            found = true;
-            grid.line([
-                name(change.name.clone()),
-                plain(rate(designed, change.weight)),
-                plain(number::count(rows)),
-                plain(number::count(most)),
-                plain(designed.unit.show(cost)),
-                faint(designed.unit.show(cost * change.weight)),
-            ]);
+        for s in steps.filter(|s| s.structure == structure && s.purpose == Purpose::Maintain) {
+            writer.rows += s.rows;
+            writer.rows_max += s.rows_max;
+            writer.cost += s.cost;
         }
-    }
-    if found {
-        writeln!(out, "\n{}", words::heading(colour, "Written by"))?;
-        grid.print(colour, out)?;
-    }
-    Ok(())
+        writer
+    });
+    of.filter(|writer| writer.rows > 0.0).collect()
 }
 
 fn print_total(designed: &Designed, other: &Design, out: &mut impl Write) -> io::Result<()> {
@@ -151,11 +173,11 @@ fn print_differences(
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let (unit, design) = (designed.unit, &designed.design);
-    let questions = design.plans.iter().zip(&other.plans);
-    let questions = questions.map(|(a, b)| (&a.name, a.weight, a.cost, b.cost));
-    let changes = design.writes.iter().zip(&other.writes);
-    let changes = changes.map(|(a, b)| (&a.name, a.weight, a.cost, b.cost));
+    let unit = designed.unit;
+    let differing = differences(&designed.design, other);
+    if differing.is_empty() {
+        return Ok(());
+    }
     let mut grid = Grid::new(2, &[1, 2, 3]);
     grid.head(&[
         "",
@@ -164,24 +186,58 @@ fn print_differences(
         "without",
         "at its rate",
     ]);
-    let mut differ = false;
-    for (statement, weight, with, without) in questions.chain(changes) {
-        if (with - without).abs() > 1e-4 * with.max(without) {
-            differ = true;
-            grid.line([
-                name(statement.clone()),
-                plain(rate(designed, weight)),
-                plain(unit.show(with)),
-                plain(unit.show(without)),
-                faint(signed(designed, weight * (without - with))),
-            ]);
-        }
+    for d in &differing {
+        let reads = match d.reads {
+            Some((with, without)) if (with - without).abs() > 1e-4 * with.max(without) => {
+                let (with, without) = (number::count(with), number::count(without));
+                format!("it reads {without} instead of {with}")
+            }
+            _ => String::new(),
+        };
+        grid.line([
+            name(d.statement),
+            plain(rate(designed, d.weight)),
+            plain(unit.show(d.with)),
+            plain(unit.show(d.without)),
+            faint(signed(designed, d.weight * (d.without - d.with))),
+            faint(reads),
+        ]);
     }
-    if differ {
-        grid.print(colour, out)
-    } else {
-        Ok(())
-    }
+    grid.print(colour, out)
+}
+
+/// A statement whose price is another without something.
+pub(crate) struct Difference<'d> {
+    pub(crate) statement: &'d str,
+    pub(crate) weight: f64,
+    pub(crate) with: f64,
+    pub(crate) without: f64,
+    /// Of a change: the rows that it reads, with and without.
+    pub(crate) reads: Option<(f64, f64)>,
+}
+
+/// The statements whose prices differ between two designs of a model.
+pub(crate) fn differences<'d>(design: &'d Design, other: &Design) -> Vec<Difference<'d>> {
+    let questions = design.plans.iter().zip(&other.plans);
+    let questions = questions.map(|(a, b)| Difference {
+        statement: &a.name,
+        weight: a.weight,
+        with: a.cost,
+        without: b.cost,
+        reads: None,
+    });
+    let reads = |w: &WritePlan| w.steps.iter().map(|s| s.reads).sum::<f64>();
+    let changes = design.writes.iter().zip(&other.writes);
+    let changes = changes.map(|(a, b)| Difference {
+        statement: &a.name,
+        weight: a.weight,
+        with: a.cost,
+        without: b.cost,
+        reads: Some((reads(a), reads(b))),
+    });
+    let all = questions.chain(changes);
+    all.filter(|d| (d.with - d.without).abs() > 1e-4 * d.with.max(d.without))
+        .collect()
 }
 
 /// The structures that another design has instead.
@@ -191,22 +247,25 @@ fn print_instead(
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let known = |s: &Structure| designed.design.structures.iter().any(|t| t.same_rows(s));
+    let built = only(other, &designed.design);
+    if built.is_empty() {
+        return Ok(());
+    }
     let mut grid = Grid::new(2, &[]);
-    let mut found = false;
-    for s in other.structures.iter().filter(|s| !known(s)) {
-        found = true;
+    for s in built {
         grid.line([
             plain("with"),
             name(s.name.clone()),
             plain(structure::key(&designed.model, s)),
         ]);
     }
-    if found {
-        grid.print(colour, out)
-    } else {
-        Ok(())
-    }
+    grid.print(colour, out)
+}
+
+/// The structures of a design that another one does not have.
+pub(crate) fn only<'d>(of: &'d Design, without: &Design) -> Vec<&'d Structure> {
+    let known = |s: &Structure| without.structures.iter().any(|t| t.same_rows(s));
+    of.structures.iter().filter(|s| !known(s)).collect()
 }
 
 fn print_flips(

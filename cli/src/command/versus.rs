@@ -1,6 +1,7 @@
 //! `querent explain --vs`: two schemas of one model under the same questions and changes.
 
 use super::design::{rate, rate_title, total};
+use super::reasons::only;
 use crate::designing::{Designed, given, model_of};
 use crate::model_files::ModelFiles;
 use crate::terminal::{Terminal, paint};
@@ -117,39 +118,22 @@ pub(crate) fn print(
         ]);
     }
     grid.print(colour, out)?;
-    let only = |of: &Design, without: &Design| -> Vec<String> {
-        let own = of.structures.iter();
-        let own = own.filter(|s| !without.structures.iter().any(|t| t.same_rows(s)));
-        own.map(|s| s.name.clone()).collect()
-    };
     for (title, of, without) in [
         ("Only in the design", ours, other),
         ("Only in the other", other, ours),
     ] {
-        let names = only(&of.design, &without.design);
-        if names.is_empty() {
+        let found = only(&of.design, &without.design);
+        if found.is_empty() {
             continue;
         }
         writeln!(out, "\n{}", words::heading(colour, title))?;
         let mut grid = Grid::new(2, &[]);
-        for s in of
-            .design
-            .structures
-            .iter()
-            .filter(|s| names.contains(&s.name))
-        {
+        for s in found {
             grid.line([name(s.name.clone()), plain(structure::key(&of.model, s))]);
         }
         grid.print(colour, out)?;
     }
-    let given = other.options.given.as_ref().map_or(0, |s| s.structures.len());
-    let added: Vec<&str> = other
-        .design
-        .structures
-        .iter()
-        .skip(given)
-        .map(|s| s.name.as_str())
-        .collect();
+    let added = added(other);
     if !added.is_empty() {
         writeln!(
             out,
@@ -161,7 +145,16 @@ pub(crate) fn print(
     Ok(())
 }
 
-fn statements(design: &Design) -> impl Iterator<Item = (&str, f64, f64)> {
+/// The structures that the other schema lacked.
+pub(crate) fn added(other: &Designed) -> Vec<&str> {
+    let given = other.options.given.as_ref();
+    let given = given.map_or(0, |s| s.structures.len());
+    let added = other.design.structures.iter().skip(given);
+    added.map(|s| s.name.as_str()).collect()
+}
+
+/// Every question and change: its name, its weight, what it costs.
+pub(crate) fn statements(design: &Design) -> impl Iterator<Item = (&str, f64, f64)> {
     let questions = design
         .plans
         .iter()

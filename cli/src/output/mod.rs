@@ -1,6 +1,7 @@
 //! Rows of answers, printed.
 
 mod json;
+pub(crate) mod plot;
 mod table;
 
 use crate::terminal::Terminal;

@@ -75,6 +75,14 @@ impl Unit {
         }
     }
 
+    /// A cost in seconds, where it is one of time.
+    pub(crate) fn seconds(self, cost: f64) -> Option<f64> {
+        match self {
+            Unit::Time(unit) => Some(cost * unit),
+            Unit::Capacity => None,
+        }
+    }
+
     /// A cost in words.
     pub(crate) fn show(self, cost: f64) -> String {
         match self {

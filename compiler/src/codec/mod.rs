@@ -18,7 +18,7 @@ mod tests;
 pub use error::CodecError;
 pub use json::{from_json, to_json};
 pub use record::RecordLayout;
-pub use row::entity_row_from_json;
+pub use row::{entity_row_from_json, entity_row_to_json};
 pub use text::{from_text, to_text};
 
 use crate::model::{EntityId, Field, Model, Type};

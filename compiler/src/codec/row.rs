@@ -3,7 +3,7 @@
 use super::{CodecError, check_bounds, from_json, json, scalar};
 use crate::model::{EntityId, EntityKind, Field, Model, Type};
 use crate::value::Value;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// The name that gives the concrete type of an instance, where its entity has subtypes.
 pub(super) const TYPE: &str = "type";
@@ -44,6 +44,19 @@ pub fn entity_row_from_json(
             .map_err(|e| e.at(slot.name))
             .map(Some)
     })
+}
+
+/// The object from which [`entity_row_from_json`] reads the row again, given its concrete entity.
+pub fn entity_row_to_json(model: &Model, entity: EntityId, row: &[Value]) -> Map<String, Json> {
+    let root = model.root(entity);
+    let deadline = root.deadline.map(Field::Attribute);
+    let fields = root.fields.iter().zip(row);
+    let shown = fields.filter(|&(&field, value)| Some(field) != deadline && !value.is_null());
+    let named = shown.filter_map(|(&field, value)| {
+        let slot = slot_of(model, field)?;
+        Some((slot.name.to_owned(), json::to_json(model, &slot.ty, value)))
+    });
+    named.collect()
 }
 
 /// A field of a row, with what reading it needs.

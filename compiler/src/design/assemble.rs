@@ -21,6 +21,7 @@ pub(super) fn assemble(
     selection: &Selection,
 ) -> Result<Design, DesignError> {
     let planner = programme.planner;
+    let constants = &options.target.cost;
     let mut mapping = build::Mapping::new(planner, selection);
     let access = Access::new(model, &mapping.structures);
     let mut readers = programme.readers.iter().enumerate();
@@ -50,7 +51,7 @@ pub(super) fn assemble(
             name: question.name.clone(),
             weight,
             plan,
-            cost: option.cost,
+            cost: constants.ask + option.cost,
             rows: option.rows,
         });
     }
@@ -58,7 +59,7 @@ pub(super) fn assemble(
     for (change, writer) in model.changes.iter().zip(programme.writers) {
         let mut finds = Vec::new();
         let mut steps = Vec::new();
-        let mut cost = 0.0;
+        let mut cost = constants.change;
         for (entity, _) in change::finds(change) {
             let (option, plan) = settle(&change.name, readers.next())?;
             for r in &option.requires {
@@ -91,7 +92,7 @@ pub(super) fn assemble(
     let expiries = programme.writers.iter().skip(model.changes.len());
     for ((root, _), writer) in model.expiring().zip(expiries) {
         let name = expiry::name(model, root);
-        let mut cost = planner.read_cost(1.0, 1.0, 16.0);
+        let read = planner.read_cost(planner.stats.count(root), 1.0, 1.0, 16.0);
         let list = access.expiries.get(&root).map(|(id, _)| *id);
         let mut steps = vec![WriteStep {
             op: "find".into(),
@@ -100,8 +101,9 @@ pub(super) fn assemble(
             rows: 1.0,
             rows_max: 1.0,
             reads: 1.0,
-            cost,
+            cost: read,
         }];
+        let mut cost = constants.change + read;
         cost += effect_steps(programme, selection, &mapping, &access, writer, &mut steps);
         if let Some(&shape) = list.and_then(|id| mapping.shapes.get(usize::from(id))) {
             serves.entry(shape).or_default().insert(name.clone());

@@ -116,7 +116,7 @@ impl Programme<'_, '_> {
                 write.deletes += hit.deletes;
                 write.rows_max += hit.rows_max;
                 write.reads += hit.read_first;
-                write.cost += self.hit_cost(hit);
+                write.cost += self.hit_cost(shape, hit);
                 need(writing.needs);
                 for kept in writing.kept {
                     write.cost += kept.cost;
@@ -212,10 +212,15 @@ impl Programme<'_, '_> {
                     cost: planner.values_cost(entity, n),
                 }))]
             }
-            Need::Unique(_) => vec![plain(Box::new(move |n| NeedPrice {
-                rows: n,
-                cost: planner.read_cost(n, n, 16.0),
-            }))],
+            Need::Unique(attribute) => {
+                let among = planner
+                    .stats
+                    .count(planner.model.attribute(*attribute).entity);
+                vec![plain(Box::new(move |n| NeedPrice {
+                    rows: n,
+                    cost: planner.read_cost(among, n, n, 16.0),
+                }))]
+            }
             // Priced where its structure is at hand.
             Need::Support(..) => vec![],
             Need::Referrers(_, reference) => {
@@ -254,11 +259,12 @@ impl Programme<'_, '_> {
     }
 
     /// Rows written along one route, columns' bytes left out.
-    pub(super) fn hit_cost(&self, hit: &Hit) -> f64 {
+    pub(super) fn hit_cost(&self, shape: ShapeId, hit: &Hit) -> f64 {
         let cost = &self.planner.target.cost;
-        hit.puts * cost.insert
-            + hit.deletes * cost.delete
-            + hit.read_first * (cost.partition + cost.row)
+        let among = self.planner.stats.rows(self.planner.shapes.get(shape));
+        cost.writes(hit.puts, hit.deletes, among)
+            + cost.gets(hit.read_first, among)
+            + hit.read_first * cost.row
     }
 
     fn width(&self, shape: ShapeId, column: usize) -> f64 {
@@ -287,7 +293,7 @@ impl Planner<'_> {
             let root = self.model.root(entity);
             root.fields.len() as f64 * 8.0
         };
-        c.index + n * (c.partition + c.row + width * c.byte)
+        c.index + c.gets(n, self.stats.count(entity)) + n * (c.row + width * c.byte)
     }
     /// How a candidate finds the referrers of an instance, if it does.
     pub(super) fn referrer_finder(&self, shape: ShapeId, reference: ReferenceId) -> Option<Finder> {
@@ -320,11 +326,12 @@ impl Planner<'_> {
     /// Reading referrers through a structure that starts with the reference.
     fn referrers_cost(&self, reference: ReferenceId, n: f64, finder: &Finder) -> f64 {
         let found = n * self.stats.referrers(reference).avg;
-        self.read_cost(n * finder.gets, found, 16.0)
+        let among = self.stats.count(self.model.reference(reference).entity);
+        self.read_cost(among, n * finder.gets, found, 16.0)
     }
     /// Reading referrers by reading everything.
     pub(crate) fn referrers_scan_cost(&self, reference: ReferenceId, n: f64) -> f64 {
         let all = self.stats.count(self.model.reference(reference).entity);
-        self.read_cost(n, n * all, 16.0)
+        self.read_cost(all, n, n * all, 16.0)
     }
 }

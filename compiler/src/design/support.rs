@@ -358,7 +358,7 @@ fn one(
         column: None,
     };
     let mut way = Way {
-        cost: planner.read_cost(gets, rows, 0.0),
+        cost: planner.read_cost(planner.stats.rows(s), gets, rows, 0.0),
         rows,
         requires: BTreeSet::from([built]),
         columns: BTreeMap::new(),

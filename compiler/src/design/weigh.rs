@@ -132,7 +132,7 @@ impl Programme<'_, '_> {
             }
         };
         call(writing.needs, &written);
-        to.cost(written.clone(), weight * self.hit_cost(hit));
+        to.cost(written.clone(), weight * self.hit_cost(shape, hit));
         for kept in writing.kept {
             let when = with(to, kept.column);
             call(kept.needs, &when);

@@ -8,6 +8,7 @@
 mod change;
 mod expr;
 mod types;
+mod volumes;
 
 pub use change::{Change, Statement};
 pub use expr::{

@@ -2,8 +2,8 @@
 
 use crate::facts::concrete;
 use crate::script::{Choice, Script, Step, change, cursor_params, entity, question};
-use querent::compiler::codec::{entity_row_from_json, from_json, to_json};
-use querent::compiler::model::{EntityId, Field, Model, Param, Type};
+use querent::compiler::codec::{entity_row_from_json, entity_row_to_json, from_json, to_json};
+use querent::compiler::model::{Model, Param, Type};
 use querent::compiler::value::Value;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -88,7 +88,11 @@ pub fn write(script: &Script, folder: &Path) -> Result<(), String> {
     for (root, row) in &script.facts {
         let of = concrete(&model, entity(&model, root)?, row);
         let file = files.entry(model.entity(of).name.clone()).or_default();
-        let _ = writeln!(file, "{}", Json::Object(fact(&model, of, row)));
+        let _ = writeln!(
+            file,
+            "{}",
+            Json::Object(entity_row_to_json(&model, of, row))
+        );
     }
     for (name, lines) in files {
         let path = folder.join(DATA).join(format!("{name}.jsonl"));
@@ -210,26 +214,6 @@ fn write_params(model: &Model, declared: &[Param], params: &[Value]) -> Map<Stri
             (param.name.clone(), json)
         })
         .collect()
-}
-
-/// A fact row as an object.
-fn fact(model: &Model, of: EntityId, row: &[Value]) -> Map<String, Json> {
-    let fields = model.root(of).fields.iter().zip(row);
-    let named = fields.filter_map(|(field, value)| {
-        let (name, ty) = match field {
-            Field::Type => return None,
-            Field::Attribute(a) => {
-                let attribute = model.attribute(*a);
-                (&attribute.name, attribute.ty.clone())
-            }
-            Field::Reference(r) => {
-                let reference = model.reference(*r);
-                (&reference.name, Type::Key(reference.target))
-            }
-        };
-        (!value.is_null()).then(|| (name.clone(), to_json(model, &ty, value)))
-    });
-    named.collect()
 }
 
 fn text(path: &Path) -> Result<Option<String>, String> {

@@ -312,7 +312,7 @@ impl Planner<'_> {
         } else {
             s.key().map(|e| self.stats.bytes(&shape_scope, e).avg).sum()
         };
-        let cost = self.read_cost(gets, rows, width);
+        let cost = self.read_cost(self.stats.rows(&s), gets, rows, width);
         next.cost += cost;
         next.rows = rows;
         next.requires.insert(Requirement {
@@ -390,7 +390,7 @@ impl Planner<'_> {
         let buckets = (per / held.max(1e-9)).clamp(1.0, present);
         let gets = state.rows;
         let rows = gets * buckets;
-        let cost = self.read_cost(gets, rows, 16.0);
+        let cost = self.read_cost(self.stats.rows(directory), gets, rows, 16.0);
         state.cost += cost;
         state.rows = rows;
         state.requires.insert(Requirement {

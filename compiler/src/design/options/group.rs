@@ -132,7 +132,7 @@ impl Planner<'_> {
         }
         let gets = next.rows * m.each.as_ref().map_or(1.0, |each| each.len() as f64);
         let rows = state.rows * per;
-        let cost = self.read_cost(gets, rows, 16.0);
+        let cost = self.read_cost(self.stats.rows(s), gets, rows, 16.0);
         next.cost += cost;
         next.requires.insert(Requirement {
             shape,

@@ -135,10 +135,10 @@ impl<'a> Planner<'a> {
         (self.steps / STEPS).min(8)
     }
 
-    /// What reading costs: gets, rows, and bytes per row.
-    pub(crate) fn read_cost(&self, gets: f64, rows: f64, width: f64) -> f64 {
+    /// What reading costs: gets among so many rows, rows read, and bytes per row.
+    pub(crate) fn read_cost(&self, among: f64, gets: f64, rows: f64, width: f64) -> f64 {
         let c = &self.target.cost;
-        c.index + gets * c.partition + rows * (c.row + width * c.byte)
+        c.index + c.gets(gets, among) + rows * (c.row + width * c.byte)
     }
 }
 

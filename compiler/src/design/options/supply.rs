@@ -283,7 +283,11 @@ impl Planner<'_> {
             })
             .collect();
         let mut next = state.clone();
-        let cost = self.read_cost(next.rows, next.rows, self.home_width(structure.anchor));
+        let (among, width) = (
+            self.stats.rows(&structure),
+            self.home_width(structure.anchor),
+        );
+        let cost = self.read_cost(among, next.rows, next.rows, width);
         next.cost += cost;
         next.requires.insert(Requirement {
             shape: home,

@@ -43,10 +43,19 @@ impl Target {
 /// Cost constants, in the target's unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
+    /// Per question asked, whatever it reads.
+    #[serde(default)]
+    pub ask: f64,
+    /// Per change, whatever it writes; without waiting for the disk.
+    #[serde(default)]
+    pub change: f64,
     /// Per step that reads a structure.
     pub index: f64,
     /// Per get (one partition or one seek).
     pub partition: f64,
+    /// Per get, for each doubling of the rows that it is one among.
+    #[serde(default)]
+    pub get_doubling: f64,
     /// Per row read.
     pub row: f64,
     /// Per byte read.
@@ -55,6 +64,9 @@ pub struct Cost {
     pub insert: f64,
     /// Per row deleted.
     pub delete: f64,
+    /// Per row put or deleted, for each doubling of the rows that it is one among.
+    #[serde(default)]
+    pub write_doubling: f64,
     /// Per byte written.
     pub write_byte: f64,
     /// Per sort.
@@ -66,6 +78,19 @@ pub struct Cost {
     /// What is counted.
     #[serde(default)]
     pub rules: Rules,
+}
+
+impl Cost {
+    /// So many gets, each of one place among so many rows.
+    pub(crate) fn gets(&self, gets: f64, among: f64) -> f64 {
+        gets * (self.partition + self.get_doubling * among.max(1.0).log2())
+    }
+
+    /// Rows put and deleted among so many, the bytes left out.
+    pub(crate) fn writes(&self, puts: f64, deletes: f64, among: f64) -> f64 {
+        let each = self.write_doubling * among.max(1.0).log2();
+        puts * (self.insert + each) + deletes * (self.delete + each)
+    }
 }
 
 /// Cost constants and rules by a name of their own: prices for a target's designs that are not the

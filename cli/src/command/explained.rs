@@ -1,0 +1,167 @@
+//! `querent explain --format json`: the same facts as the text, for programs.
+
+use super::reasons::{differences, only, upkeep};
+use super::versus::{added, statements};
+use crate::designing::Designed;
+use anyhow::Result;
+use querent_compiler::design::study::{Choice, Flip, Study};
+use querent_compiler::design::{Design, WritePlan};
+use querent_compiler::view::Structure;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+
+/// What has a name: a question, a change and a structure, as far as there are.
+pub(crate) fn named(designed: &Designed, name: &str) -> Result<Map<String, Json>> {
+    let design = &designed.design;
+    let mut object = Map::new();
+    let studied = || Study::new(&designed.model, &designed.options);
+    if let Some(at) = design.plans.iter().position(|p| p.name == name) {
+        object.insert("question".into(), question(designed, &mut studied()?, at));
+    }
+    if let Some(plan) = design.writes.iter().find(|w| w.name == name) {
+        object.insert("change".into(), change(plan));
+    }
+    if let Some(at) = design.structures.iter().position(|s| s.name == name) {
+        object.insert("structure".into(), structure(designed, &mut studied()?, at));
+    }
+    Ok(object)
+}
+
+fn question(designed: &Designed, study: &mut Study, at: usize) -> Json {
+    let (model, design) = (&designed.model, &designed.design);
+    let Some(own) = design.plans.get(at) else {
+        return Json::Null;
+    };
+    let next = study.next_best(at).and_then(|other| {
+        let plan = other.plans.get(at)?;
+        Some(json!({
+            "cost": plan.cost,
+            "total": other.total,
+            "plan": other.plan_steps(model, &plan.plan),
+            "built": names(&only(&other, design)),
+            "dropped": names(&only(design, &other)),
+        }))
+    });
+    json!({
+        "name": own.name,
+        "weight": own.weight,
+        "cost": own.cost,
+        "total": design.total,
+        "rows": own.rows,
+        "plan": design.plan_steps(model, &own.plan),
+        "reads": design.read_by(at),
+        "next_best": next,
+        "flips": flips(&study.flips(Choice::Question(at))),
+    })
+}
+
+fn change(plan: &WritePlan) -> Json {
+    let steps: Vec<Json> = plan
+        .steps
+        .iter()
+        .map(|s| {
+            json!({
+                "op": s.op,
+                "structure": s.structure,
+                "rows": s.rows,
+                "rows_max": s.rows_max,
+                "reads": s.reads,
+                "cost": s.cost,
+            })
+        })
+        .collect();
+    json!({ "name": plan.name, "weight": plan.weight, "cost": plan.cost, "steps": steps })
+}
+
+fn structure(designed: &Designed, study: &mut Study, at: usize) -> Json {
+    let design = &designed.design;
+    let Some(own) = design.structures.get(at) else {
+        return Json::Null;
+    };
+    let mut all = design.to_json(&designed.model, designed.seconds);
+    let object = all.pointer_mut(&format!("/structures/{at}"));
+    let Some(Json::Object(object)) = object else {
+        return Json::Null;
+    };
+    let written: Vec<Json> = upkeep(design, &own.name)
+        .into_iter()
+        .map(|w| {
+            json!({
+                "change": w.change,
+                "weight": w.weight,
+                "rows": w.rows,
+                "rows_max": w.rows_max,
+                "cost": w.cost,
+            })
+        })
+        .collect();
+    object.insert("written_by".into(), Json::Array(written));
+    object.insert("total".into(), json!(design.total));
+    let without = match study.without(at) {
+        None => Json::Null,
+        Some(other) => {
+            let differing: Vec<Json> = differences(design, &other)
+                .into_iter()
+                .map(|d| {
+                    json!({
+                        "name": d.statement,
+                        "weight": d.weight,
+                        "cost": d.with,
+                        "without": d.without,
+                        "reads": d.reads.map(|r| r.0),
+                        "reads_without": d.reads.map(|r| r.1),
+                    })
+                })
+                .collect();
+            json!({
+                "total": other.total,
+                "statements": differing,
+                "built": names(&only(&other, design)),
+            })
+        }
+    };
+    object.insert("without".into(), without);
+    let flips = flips(&study.flips(Choice::Structure(at)));
+    object.insert("flips".into(), flips);
+    Json::Object(std::mem::take(object))
+}
+
+fn flips(found: &[Flip]) -> Json {
+    let flips = found.iter().map(|f| {
+        json!({
+            "statement": f.statement,
+            "rate": f.rate,
+            "at": f.at,
+            "built": f.built,
+            "dropped": f.dropped,
+            "reads": f.reads,
+        })
+    });
+    flips.collect()
+}
+
+fn names(structures: &[&Structure]) -> Vec<String> {
+    structures.iter().map(|s| s.name.clone()).collect()
+}
+
+/// Both prices of each statement.
+pub(crate) fn versus(ours: &Designed, other: &Designed) -> Json {
+    let of = |design: &Design| -> BTreeMap<String, f64> {
+        let all = statements(design).map(|(name, _, cost)| (name.to_owned(), cost));
+        all.collect()
+    };
+    let theirs = of(&other.design);
+    let compared: Vec<Json> = statements(&ours.design)
+        .map(|(name, weight, cost)| {
+            json!({ "name": name, "weight": weight, "cost": cost, "other": theirs.get(name) })
+        })
+        .collect();
+    json!({
+        "total": ours.design.total,
+        "other": other.design.total,
+        "statements": compared,
+        "only_in_design": names(&only(&ours.design, &other.design)),
+        "only_in_other": names(&only(&other.design, &ours.design)),
+        "added_to_other": added(other),
+    })
+}
