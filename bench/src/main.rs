@@ -22,7 +22,8 @@ usage: cargo xtask bench [WHAT]
                                       folder; or one side of one question, for a profiler
   load [--rows N]                     a load in a process of its own: rate and memory
   design                              the time of a design; the peer's workloads by its cost model
-  design --scale [--questions N]      its growth with the number of questions: time, memory, gap
+  design --scale [--questions N] [--plot FILE.svg]
+                                      its growth with the number of questions: time, memory, gap
   design --stability                  how often a rate that grows by 1 % changes the design
   rubis [--users N] [--statements N]  the peer's workload under its schemas and ours
   boundary                            the boundary to the store against hand-written code";
@@ -40,7 +41,9 @@ fn main() -> ExitCode {
         "load" => load::run(rest),
         "load-child" => load::child(rest),
         "design" if rest.iter().any(|a| a == "--scale") => {
-            option(rest, "--questions", 240).and_then(|most| scale::run(most as usize))
+            let plot = rest.iter().position(|a| a == "--plot");
+            let plot = plot.and_then(|at| rest.get(at + 1)).map(String::as_str);
+            option(rest, "--questions", 240).and_then(|most| scale::run(most as usize, plot))
         }
         "design" if rest.iter().any(|a| a == "--stability") => scale::stability(),
         "design" => design::run(),

@@ -6,6 +6,7 @@ use crate::Result;
 use crate::measure::cpu_nanos;
 use querent_compiler::design::{Design, Options, design};
 use querent_compiler::model::Model;
+use querent_compiler::plot::{Like, Plot, Point};
 use std::fmt::Write as _;
 
 const SIZES: [usize; 6] = [15, 30, 60, 120, 240, 480];
@@ -19,25 +20,47 @@ const EXAMPLES: [(&str, &str, u64); 3] = [
     ("rubis", include_str!("../../examples/rubis.querent"), 15),
 ];
 
-/// Prints one line per size, up to a largest one.
-pub fn run(most: usize) -> Result<()> {
+/// Prints one line per size, up to a largest one, and draws the curve where a file is named.
+pub fn run(most: usize, plot: Option<&str>) -> Result<()> {
     println!(
         "| questions | entities | cap | candidates | variables | structures | CPU s | gap | peak MB |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
+    let mut points = vec![];
     for questions in SIZES.into_iter().filter(|&n| n <= most) {
         // The curve is that of the search; the embedded target's own limit binds on the largest.
         let mut options = Options::embedded();
         options.target.limits.structures = usize::MAX;
-        line(questions, &options)?;
+        let (seconds, megabytes) = line(questions, &options)?;
+        for (series, y) in [seconds, megabytes].into_iter().enumerate() {
+            points.push(Point {
+                x: questions as f64,
+                y,
+                series,
+                hollow: false,
+                label: format!("{questions} questions"),
+            });
+        }
     }
     if most >= 240 {
         line(240, &Options::embedded())?;
     }
+    if let Some(file) = plot {
+        let plot = Plot {
+            title: "The time and memory of a design".into(),
+            x: "questions".into(),
+            y: "CPU seconds, megabytes".into(),
+            series: vec!["CPU seconds".into(), "peak memory, MB".into()],
+            kinds: None,
+            like: Like::Curves,
+            points,
+        };
+        std::fs::write(file, plot.svg())?;
+    }
     Ok(())
 }
 
-fn line(questions: usize, options: &Options) -> Result<()> {
+fn line(questions: usize, options: &Options) -> Result<(f64, f64)> {
     let text = model(questions, SEED);
     let start = cpu_nanos();
     let made = design(&parsed(&text)?, options)?;
@@ -57,7 +80,7 @@ fn line(questions: usize, options: &Options) -> Result<()> {
         made.search.gap * 100.0,
         peak().map_or_else(|| "?".into(), |n| n.to_string()),
     );
-    Ok(())
+    Ok((seconds, peak().unwrap_or(0) as f64))
 }
 
 fn parsed(text: &str) -> Result<Model> {

@@ -8,6 +8,7 @@ pub mod codec;
 pub mod design;
 pub mod diagnostic;
 pub mod model;
+pub mod plot;
 mod resolve;
 pub mod syntax;
 pub mod value;

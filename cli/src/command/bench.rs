@@ -4,7 +4,6 @@ use super::design::{rate, rate_title};
 use crate::Outcome;
 use crate::designing::{Designed, Wanted, designed_of, read_model};
 use crate::model_files::ModelFiles;
-use crate::output::plot::{Plot, Point};
 use crate::progress::Shown;
 use crate::terminal::Terminal;
 use crate::words::grid::{Grid, faint, name, plain};
@@ -13,6 +12,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use querent::schema::Schema;
 use querent::trial::{BLOCKS, Measured, Trial, rank_correlation};
+use querent_compiler::plot::{Like, Plot, Point};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -265,7 +265,8 @@ fn plot(all: &[Tried], correlation: Option<f64>) -> Plot {
             .iter()
             .map(|t| t.designed.design.model.clone())
             .collect(),
-        kinds: [String::from("question"), String::from("change")],
+        kinds: Some([String::from("question"), String::from("change")]),
+        like: Like::Equals,
         points,
     }
 }

@@ -1,7 +1,6 @@
 //! Rows of answers, printed.
 
 mod json;
-pub(crate) mod plot;
 mod table;
 
 use crate::terminal::Terminal;
