@@ -338,3 +338,35 @@ change add (1/s) insert Comment
     );
     assert_eq!(design.warnings, vec![]);
 }
+
+/// The parts of a composite key name as many instances as there are, not as many as there are pairs
+/// of values: a label of a user has its 250 mails, and a label is found by its key.
+#[test]
+fn parts_of_a_key_are_counted_together() {
+    let text = "
+entity User (1M) { id bigint key }
+entity Mail (1B) { id timeuuid key  subject text(50) }
+entity Label (10M) {
+  user   -> User  key  as labels (avg 10, max 500)
+  name   text(15)  key
+  colour text(7)
+  mails  ->> Mail (avg 250, max 10M)  as labels (avg 2.5, max 20)
+}
+question mailbox (100/s)
+  select id, subject from Mail where any labels (user.id = $user and name = $label) order by id
+question some (1/s)
+  select colour from Label where user.id = $user and name != $label
+change recolour (1/s)  update Label set colour where user.id = $user and name = $label";
+    let (model, found) = querent_compiler::parse("mail.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let made = design(&model, &Options::embedded()).unwrap();
+    let rows = |name: &str| made.plans.iter().find(|p| p.name == name).unwrap().rows;
+    assert!((rows("mailbox") - 250.0).abs() < 1.0, "{}", rows("mailbox"));
+    assert!((rows("some") - 10.0).abs() < 1.0, "{}", rows("some"));
+    let found = made.writes[0]
+        .steps
+        .iter()
+        .find(|s| s.op == "find")
+        .unwrap();
+    assert!((found.rows - 1.0).abs() < 0.01, "{}", found.rows);
+}

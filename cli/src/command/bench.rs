@@ -199,10 +199,14 @@ fn print(tried: &Tried, terminal: &mut Terminal) -> Result<()> {
         ]);
     }
     grid.print(colour, out)?;
-    let refused: u64 = tried.measured.iter().map(|m| m.refused).sum();
-    if refused > 0 {
-        let runs: u64 = tried.measured.iter().map(|m| m.runs).sum();
-        writeln!(out, "  {refused} of {runs} runs were refused, and left out")?;
+    for m in &tried.measured {
+        if let Some(why) = &m.refusal {
+            let (name, refused, runs) = (&m.name, m.refused, m.runs);
+            writeln!(
+                out,
+                "  {name}: {refused} of {runs} refused and left out, the first because: {why}"
+            )?;
+        }
     }
     writeln!(out)?;
     out.flush()?;
@@ -223,6 +227,7 @@ fn to_json(tried: &Tried) -> Json {
                 "measured_micros": m.micros.is_finite().then_some(m.micros),
                 "runs": m.runs,
                 "refused": m.refused,
+                "refusal": m.refusal,
             })
         })
         .collect();

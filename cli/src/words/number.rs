@@ -4,7 +4,7 @@ use querent_compiler::design::target::Target;
 
 /// `0.2`, `50`, `12.3k`, `4M`.
 pub(crate) fn count(n: f64) -> String {
-    let sizes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let sizes = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")];
     // What would be rounded up to the next size is shown in it.
     match sizes.iter().find(|(size, _)| n >= size * 0.9995) {
         Some((size, letter)) => format!("{}{letter}", digits(n / size)),

@@ -2,11 +2,12 @@
 
 use super::target::Rules;
 use crate::model::{
-    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, Pred, ReferenceId, Size,
+    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, Pred, ReferenceId, Size,
     Statement, Type, Unfold,
 };
 use crate::view::typing::{NodeType, Scope};
 use crate::view::{Kind, Structure};
+use std::collections::BTreeMap;
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
@@ -121,6 +122,55 @@ impl Stats<'_> {
         }
     }
 
+    /// Distinct values of several expressions together. What is reached through an instance has no
+    /// more values together than there are such instances: the two parts of a composite key name as
+    /// many as there are, not as many as there are pairs.
+    pub(crate) fn values<'e>(&self, scope: &Scope, exprs: impl Iterator<Item = &'e Expr>) -> f64 {
+        let mut product = 1.0;
+        let mut nodes: BTreeMap<NodeId, Vec<(&[ReferenceId], f64)>> = BTreeMap::new();
+        for e in exprs {
+            let path = match e {
+                Expr::Call(function, args) if *function != Function::Hash => args.first(),
+                other => Some(other),
+            };
+            let cardinality = self.cardinality(scope, e).max(1.0);
+            match path {
+                Some(Expr::Path {
+                    node,
+                    steps,
+                    element,
+                    ..
+                }) if self.rules.joint && element.is_empty() => {
+                    nodes.entry(*node).or_default().push((steps, cardinality));
+                }
+                _ => product *= cardinality,
+            }
+        }
+        for (node, paths) in nodes {
+            product *= match scope.node(node) {
+                NodeType::Instance(entity) => self.joint(entity, &paths),
+                NodeType::Element(..) => paths.iter().map(|(_, n)| n).product(),
+            };
+        }
+        product
+    }
+
+    /// Distinct values of paths from an instance of the entity, each with its own number of them.
+    fn joint(&self, entity: EntityId, paths: &[(&[ReferenceId], f64)]) -> f64 {
+        let mut product = 1.0;
+        let mut onwards: BTreeMap<ReferenceId, Vec<(&[ReferenceId], f64)>> = BTreeMap::new();
+        for (steps, own) in paths {
+            match steps.split_first() {
+                None => product *= own,
+                Some((first, rest)) => onwards.entry(*first).or_default().push((rest, *own)),
+            }
+        }
+        for (reference, paths) in onwards {
+            product *= self.joint(self.model.reference(reference).target, &paths);
+        }
+        product.min(self.count(entity))
+    }
+
     /// Seconds between the earliest and the latest of the times: how long an instance lives, else
     /// how long it takes to insert as many as there are.
     fn span(&self, scope: &Scope, times: &[Expr]) -> f64 {
@@ -165,7 +215,7 @@ impl Stats<'_> {
     /// The share of rows that a predicate lets pass.
     pub(crate) fn selectivity(&self, scope: &Scope, pred: &Pred) -> f64 {
         match pred {
-            Pred::And(all) => all.iter().map(|p| self.selectivity(scope, p)).product(),
+            Pred::And(all) => self.passes(scope, all),
             Pred::Or(any) => {
                 1.0 - any
                     .iter()
@@ -188,15 +238,35 @@ impl Stats<'_> {
         }
     }
 
+    /// The share of rows that several predicates let pass together.
+    pub(crate) fn passes(&self, scope: &Scope, preds: &[Pred]) -> f64 {
+        let all: Vec<usize> = (0..preds.len()).collect();
+        self.passes_left(scope, preds, &all)
+    }
+
+    /// The share of rows that some of the predicates, by their positions, let pass of those for which
+    /// the others hold.
+    pub(crate) fn passes_left(&self, scope: &Scope, preds: &[Pred], left: &[usize]) -> f64 {
+        let is_left = |at: usize| left.contains(&at);
+        let equal = preds.iter().enumerate().filter_map(|(at, p)| match p {
+            Pred::Compare(a, Compare::Eq, _) => Some((at, a)),
+            _ => None,
+        });
+        let done = equal.clone().filter(|(at, _)| !is_left(*at));
+        let done = self.values(scope, done.map(|(_, e)| e)).max(1.0);
+        let all = self.values(scope, equal.map(|(_, e)| e)).max(done);
+        let others = preds.iter().enumerate();
+        let others =
+            others.filter(|(at, p)| is_left(*at) && !matches!(p, Pred::Compare(_, Compare::Eq, _)));
+        let others: f64 = others.map(|(_, p)| self.selectivity(scope, p)).product();
+        others * done / all
+    }
+
     /// Bindings of a structure, before grouping.
     pub(crate) fn bindings(&self, s: &Structure) -> f64 {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let fan: f64 = s.over.iter().map(|u| self.fan(u, &scope).avg).product();
-        let pass: f64 = s
-            .filter
-            .iter()
-            .map(|p| self.selectivity(&scope, p))
-            .product();
+        let pass = self.passes(&scope, &s.filter);
         (self.count(s.anchor) * fan * pass).max(0.0)
     }
 
@@ -207,7 +277,7 @@ impl Stats<'_> {
             Kind::Lists => bindings,
             Kind::Groups => {
                 let scope = Scope::new(self.model, s.anchor, &s.over);
-                bindings.min(s.key().map(|e| self.cardinality(&scope, e)).product())
+                bindings.min(self.values(&scope, s.key()))
             }
         }
     }
@@ -216,7 +286,7 @@ impl Stats<'_> {
     pub(crate) fn rows_per(&self, s: &Structure, bound: &[&Expr]) -> Extent {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let rows = self.rows(s);
-        let groups: f64 = bound.iter().map(|e| self.cardinality(&scope, e)).product();
+        let groups = self.values(&scope, bound.iter().copied());
         let avg = (rows / groups.max(1.0)).min(rows);
         let unbound = s.key().filter(|e| !bound.contains(e)).count();
         if unbound == 0 {
@@ -239,7 +309,7 @@ impl Stats<'_> {
         }
         if s.kind == Kind::Groups {
             let free = s.key().filter(|e| !bound.contains(e));
-            max = max.min(free.map(|e| self.cardinality(&scope, e)).product());
+            max = max.min(self.values(&scope, free));
         }
         Extent {
             avg,
@@ -284,7 +354,7 @@ impl Stats<'_> {
     pub(crate) fn share(&self, s: &Structure, bound: &[&Expr]) -> f64 {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let total = self.bindings(s).max(1.0);
-        let values: f64 = bound.iter().map(|e| self.cardinality(&scope, e)).product();
+        let values = self.values(&scope, bound.iter().copied());
         let even = 1.0 / values.clamp(1.0, total);
         let stated = self.most(s, bound).map_or(0.0, |most| most / total);
         even.max(stated).min(1.0)

@@ -94,6 +94,16 @@ impl<'m> Draw<'m> {
                 let elements = (0..LIST).map(|_| self.param(known, id, vec![u16::MAX], inner));
                 Value::List(elements.collect())
             }
+            Type::Key(entity) => {
+                let any = self.any(*entity);
+                let mut parts = self.sample.key(any);
+                for (at, part) in parts.iter_mut().enumerate() {
+                    if let Some(value) = known.get(&(id, vec![at as u16])) {
+                        part.clone_from(value);
+                    }
+                }
+                Value::Key(parts)
+            }
             _ => {
                 let n = self.next();
                 self.sample.nth(ty, n % 100)
@@ -385,8 +395,12 @@ impl<'m> Draw<'m> {
     }
 }
 
+/// What is learned first holds: of a whole, or of its parts.
 fn learn(known: &mut Known, id: ParamId, path: &[u16], value: Value) {
-    known.entry((id, path.to_vec())).or_insert(value);
+    let whole = path.is_empty() && known.keys().any(|(other, _)| *other == id);
+    if !whole {
+        known.entry((id, path.to_vec())).or_insert(value);
+    }
 }
 
 /// The part of a value that a path through records leads to.

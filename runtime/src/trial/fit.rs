@@ -160,6 +160,7 @@ mod tests {
                     rows: 1.0,
                     runs: 1,
                     refused: 0,
+                    refusal: None,
                 };
                 m.micros = price(&priced, &m);
                 m

@@ -67,6 +67,8 @@ pub struct Measured {
     pub runs: u64,
     /// Of these, how often it was refused; these are not counted.
     pub refused: u64,
+    /// Why it was, the first time.
+    pub refusal: Option<String>,
 }
 
 impl Trial {
@@ -195,7 +197,10 @@ impl Trial {
                         let written = receipt.written.values();
                         rows += written.map(|(put, deleted)| put + deleted).sum::<usize>() as u64;
                     }
-                    Err(Error::Change(ChangeFailure::Refused(_))) => took.refused += 1,
+                    Err(Error::Change(ChangeFailure::Refused(why))) => {
+                        took.refused += 1;
+                        took.refusal.get_or_insert_with(|| why.to_string());
+                    }
                     Err(other) => return Err(other),
                 }
             }
@@ -215,6 +220,7 @@ struct Took {
     rows: u64,
     runs: u64,
     refused: u64,
+    refusal: Option<String>,
 }
 
 impl Took {
@@ -238,6 +244,7 @@ impl Took {
             rows: self.rows as f64 / self.runs.max(1) as f64,
             runs: self.runs + self.refused,
             refused: self.refused,
+            refusal: self.refusal,
         }
     }
 }

@@ -265,7 +265,7 @@ impl<'m> Sample<'m> {
             }
             Type::Record(fields) => {
                 let values = fields.iter().enumerate();
-                let values = values.map(|(at, f)| self.nth(&f.ty, mixed(at as u64, n) % ELEMENTS));
+                let values = values.map(|(at, f)| self.inner(&f.ty, mixed(at as u64, n)));
                 Value::Record(values.collect())
             }
         }
@@ -273,8 +273,14 @@ impl<'m> Sample<'m> {
 
     fn elements(&self, ty: &Type, size: &Size, n: u64) -> Vec<Value> {
         let count = size.avg.round().max(1.0) as u64;
-        let numbers = (0..count).map(|i| mixed(n, i) % ELEMENTS);
-        numbers.map(|i| self.nth(ty, i)).collect()
+        let numbers = (0..count).map(|i| mixed(n, i));
+        numbers.map(|i| self.inner(ty, i)).collect()
+    }
+
+    /// A value inside another one. Numbers are small: counts, prices, positions.
+    fn inner(&self, ty: &Type, n: u64) -> Value {
+        let number = matches!(ty, Type::Int | Type::BigInt | Type::Float | Type::Decimal);
+        self.nth(ty, n % if number { 10 } else { ELEMENTS })
     }
 
     /// Writes all instances of a concrete entity, one JSON object a line.

@@ -284,11 +284,7 @@ impl Planner<'_> {
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
-        let pass: f64 = left
-            .iter()
-            .filter_map(|&i| filters.get(i))
-            .map(|p| self.stats.selectivity(scope, p))
-            .product();
+        let pass = self.stats.passes_left(scope, filters, &left);
         let page = wish.and_then(|w| w.page.clone());
         // The cursor's values are those of the wished order, all of them.
         let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());

@@ -203,10 +203,7 @@ impl Planner<'_> {
         let wanted = self.whole_keys(&wanted);
         let mut exists = Vec::new();
         left.iter().for_each(|p| collect_exists(p, &mut exists));
-        let pass: f64 = left
-            .iter()
-            .map(|p| self.stats.selectivity(scope, p))
-            .product();
+        let pass = self.stats.passes_left(scope, filters, &partial.left);
         let mut out = Vec::new();
         for state in self.supply_on_need(partial.state.clone(), scope, &wanted) {
             let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
@@ -311,10 +308,7 @@ impl Planner<'_> {
             let (Some(group), Some(list)) = (group, list) else {
                 continue;
             };
-            let groups: f64 = by
-                .iter()
-                .map(|e| self.stats.cardinality(scope, e))
-                .product();
+            let groups = self.stats.values(scope, by.iter());
             let cost = state.rows * self.target.cost.sort_row;
             state.cost += cost;
             state.rows = state

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 pub struct Rules {
     /// Distinct values of all attributes of a type, by the type's name, whatever the model states.
     pub cardinality: BTreeMap<String, f64>,
+    /// Several key parts have no more values together than there are instances that have them; else
+    /// as many as there are combinations.
+    pub joint: bool,
     /// What a change must check (that a key is new, that the target of a link exists, that the
     /// instance of a given key is there) is read, and priced.
     pub checks: bool,
@@ -46,6 +49,7 @@ impl Default for Rules {
     fn default() -> Rules {
         Rules {
             cardinality: BTreeMap::new(),
+            joint: true,
             checks: true,
             whole_rows: true,
             support: Support::Shared,
