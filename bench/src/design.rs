@@ -42,8 +42,8 @@ pub fn run() -> Result<()> {
         for (support, lossy) in [
             (Support::Branch, true),
             (Support::Branch, false),
-            (Support::Structure, true),
-            (Support::Structure, false),
+            (Support::Lookup, true),
+            (Support::Lookup, false),
         ] {
             against_peer(text, mix, peer, hand, support, lossy)?;
         }
@@ -85,7 +85,7 @@ fn against_peer(
         if support == Support::Branch {
             "branch"
         } else {
-            "structure"
+            "lookup"
         },
         if lossy { "no" } else { "yes" },
         found.structures.len(),

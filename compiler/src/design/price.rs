@@ -4,10 +4,11 @@
 use super::change::{Effect, Hit, Need, Needs, finds_referrers};
 use super::options::Planner;
 use super::select::{Programme, Selection};
-use super::shape::ShapeId;
+use super::shape::{Requirement, ShapeId};
 use super::spread::{directory, spread};
-use super::support::{Branch, branches};
+use super::support::{self, Branch, Lookup};
 use crate::model::{EntityId, ReferenceId};
+use crate::view::reads::Route;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an effect costs: reads by need, writes by structure.
@@ -21,6 +22,16 @@ pub(crate) struct EffectPrices {
 pub(crate) struct NeedPrice {
     pub(crate) rows: f64,
     pub(crate) cost: f64,
+}
+
+impl NeedPrice {
+    /// This and another.
+    pub(super) fn and(self, other: NeedPrice) -> NeedPrice {
+        NeedPrice {
+            rows: self.rows + other.rows,
+            cost: self.cost + other.cost,
+        }
+    }
 }
 
 /// Rows that an effect writes to one structure.
@@ -40,7 +51,7 @@ pub(super) struct Writing {
     pub(super) hit: Hit,
     pub(super) needs: Needs,
     pub(super) kept: Vec<KeptColumn>,
-    pub(super) branches: Vec<(Need, Branch)>,
+    pub(super) branches: Vec<Branch>,
 }
 
 /// A column of rows that are written.
@@ -103,10 +114,10 @@ impl Programme<'_, '_> {
                 *known = known.max(n);
             }
         };
-        let mut supports: Vec<(Need, NeedPrice)> = Vec::new();
+        let mut supports: BTreeMap<Need, NeedPrice> = BTreeMap::new();
         let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
         for (&shape, columns) in &selection.shapes {
-            for writing in self.writings(effect, shape, columns) {
+            for (route, writing) in self.writings(effect, shape, columns) {
                 let hit = &writing.hit;
                 if !hit.key && hit.columns.is_disjoint(columns) {
                     continue;
@@ -122,15 +133,23 @@ impl Programme<'_, '_> {
                     write.cost += kept.cost;
                     need(kept.needs);
                 }
-                for (need, branch) in writing.branches {
-                    if branch.read(columns) {
-                        let way = branch.way(columns, &|r| selection.has(r));
-                        let price = NeedPrice {
-                            rows: way.map_or(0.0, |w| w.rows),
-                            cost: way.map_or(f64::INFINITY, |w| w.cost),
-                        };
-                        supports.push((need, price));
-                    }
+                let read: Vec<&Branch> = writing
+                    .branches
+                    .iter()
+                    .filter(|b| b.read(columns))
+                    .collect();
+                let prices = support::cheapest(&read, columns, &|r| selection.has(r));
+                for (i, branch) in read.iter().enumerate() {
+                    let price = match &prices {
+                        Some(prices) => prices.get(i).copied().unwrap_or_default(),
+                        None => NeedPrice {
+                            rows: 0.0,
+                            cost: f64::INFINITY,
+                        },
+                    };
+                    let need = Need::Support(shape, route.clone(), branch.about.clone());
+                    let known = supports.entry(need).or_default();
+                    *known = known.and(price);
                 }
             }
         }
@@ -150,21 +169,20 @@ impl Programme<'_, '_> {
         effect: &Effect,
         shape: ShapeId,
         columns: &BTreeSet<usize>,
-    ) -> Vec<Writing> {
+    ) -> Vec<(Route, Writing)> {
         let stats = &self.planner.stats;
         let reading = self.reading(shape);
         let byte = self.planner.target.cost.write_byte;
         let hits = reading.hits(stats, effect).into_iter();
         hits.map(|(route, hit)| {
             if self.support_each() {
-                let named = |b: Branch| (Need::Support(shape, route.clone(), b.about.clone()), b);
-                let branches = branches(self.planner, shape, effect, &route, &hit);
-                return Writing {
+                let writing = Writing {
                     needs: Needs::new(),
                     kept: vec![],
-                    branches: branches.into_iter().map(named).collect(),
+                    branches: self.branches(shape, effect, &route, &hit),
                     hit,
                 };
+                return (route, writing);
             }
             // A row that is written is evaluated and written as a whole.
             let kept = columns.iter().map(|&column| KeptColumn {
@@ -172,14 +190,63 @@ impl Programme<'_, '_> {
                 cost: hit.puts * self.width(shape, column) * byte,
                 needs: reading.column_needs(stats, effect, &route, &hit, column),
             });
-            Writing {
+            let writing = Writing {
                 kept: kept.collect(),
                 needs: reading.key_needs(stats, effect, &route, &hit),
                 branches: vec![],
                 hit,
-            }
+            };
+            (route, writing)
         })
         .collect()
+    }
+
+    /// The support reads of a structure along one route. What none of their queries reads
+    /// (collections, elements, what lies further) is read as our own rules would: from the homes.
+    pub(super) fn branches(
+        &self,
+        shape: ShapeId,
+        effect: &Effect,
+        route: &Route,
+        hit: &Hit,
+    ) -> Vec<Branch> {
+        let stats = &self.planner.stats;
+        let reading = self.reading(shape);
+        let reads = support::branches(self.planner, shape, effect, route, hit);
+        let mut out = reads.branches;
+        let mut beyond: BTreeMap<Need, (f64, BTreeSet<Option<usize>>)> = BTreeMap::new();
+        for part in reads.beyond {
+            let needs = match part {
+                None => reading.key_needs(stats, effect, route, hit),
+                Some(column) => reading.column_needs(stats, effect, route, hit, column),
+            };
+            for (need, n) in needs {
+                let (most, parts) = beyond.entry(need).or_default();
+                *most = most.max(n);
+                parts.insert(part);
+            }
+        }
+        let all = self.planner.shapes.all.len();
+        out.extend(beyond.into_iter().map(|(need, (n, parts))| {
+            let ways = self.need_ways(&need, 0..all).into_iter();
+            let ways = ways.map(|way| support::Way {
+                lookups: BTreeMap::from([(Lookup::Home(need.clone()), (way.price)(n))]),
+                requires: built(&way.built).collect(),
+                columns: BTreeMap::new(),
+            });
+            let entity = match &need {
+                Need::Referrers(_, r) => self.planner.model.reference(*r).entity,
+                Need::Values(_, entity) => *entity,
+                _ => effect.entity,
+            };
+            Branch {
+                about: self.planner.model.entity(entity).name.clone(),
+                key: parts.contains(&None),
+                columns: parts.into_iter().flatten().collect(),
+                ways: ways.collect(),
+            }
+        }));
+        out
     }
 
     fn need_price(&self, selection: &Selection, need: &Need, n: f64) -> NeedPrice {
@@ -274,6 +341,14 @@ impl Programme<'_, '_> {
             .get(column)
             .map_or(0.0, |e| self.planner.stats.bytes(&scope, e).avg)
     }
+}
+
+/// That these are built.
+pub(super) fn built(shapes: &[ShapeId]) -> impl Iterator<Item = Requirement> {
+    shapes.iter().map(|&shape| Requirement {
+        shape,
+        column: None,
+    })
 }
 
 /// A cost as often as it is paid; what cannot be done is not made possible by never being asked.

@@ -8,7 +8,7 @@ use super::change::{Effect, Needs, Reading};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
 use super::solve::{Limits, solve};
-use super::support::{Branch, branches};
+use super::support::Branch;
 use super::target::Support;
 use crate::model::ReferenceId;
 use std::cell::RefCell;
@@ -194,7 +194,7 @@ impl Programme<'_, '_> {
         let reading = self.reading(shape);
         for (effect, _) in self.writers.iter().flat_map(|w| &w.effects) {
             for (route, hit) in reading.hits(&self.planner.stats, effect) {
-                for branch in &branches(self.planner, shape, effect, &route, &hit) {
+                for branch in &self.branches(shape, effect, &route, &hit) {
                     each(branch);
                 }
             }

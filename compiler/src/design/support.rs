@@ -2,8 +2,9 @@
 //! and the change does not give is read from what the design keeps, one query per branch of the
 //! structure's paths, seen from the instance that changes.
 
-use super::change::{Effect, EffectKind, Hit};
+use super::change::{Effect, EffectKind, Hit, Need};
 use super::options::Planner;
+use super::price::NeedPrice;
 use super::shape::{Requirement, ShapeId, key_paths, reference_paths};
 use super::target::Support;
 use crate::model::{EntityId, Expr, Field, Leaf, ReferenceId};
@@ -27,12 +28,28 @@ pub(crate) struct Branch {
 /// A plan of such a query.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    pub(crate) cost: f64,
-    /// Rows read.
-    pub(crate) rows: f64,
+    pub(crate) lookups: BTreeMap<Lookup, NeedPrice>,
     pub(crate) requires: BTreeSet<Requirement>,
     /// What each of the structure's columns requires besides.
     pub(crate) columns: BTreeMap<usize, Requirement>,
+}
+
+/// A lookup: while one structure is maintained for one change, equal ones are one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lookup {
+    /// Of a candidate, for what lies at the end of a route from the instance that changes; with a
+    /// branch, where the rules count it for each apart.
+    Candidate(ShapeId, Route, Option<Start>),
+    /// Of whatever is the home of what a need asks for.
+    Home(Need),
+}
+
+/// What the maintenance of one structure reads.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    pub(crate) branches: Vec<Branch>,
+    /// Columns (none: the key) of which a part is read by no query of this kind.
+    pub(crate) beyond: BTreeSet<Option<usize>>,
 }
 
 impl Branch {
@@ -40,17 +57,84 @@ impl Branch {
     pub(crate) fn read(&self, kept: &BTreeSet<usize>) -> bool {
         self.key || !self.columns.is_disjoint(kept)
     }
+}
 
-    /// The cheapest way that what is built and kept allows.
-    pub(crate) fn way(
-        &self,
-        kept: &BTreeSet<usize>,
-        has: &dyn Fn(&Requirement) -> bool,
-    ) -> Option<&Way> {
-        let allowed = self.ways.iter().filter(|w| {
-            w.requires.iter().all(has) && w.columns.iter().all(|(c, r)| !kept.contains(c) || has(r))
-        });
-        allowed.min_by(|a, b| a.cost.total_cmp(&b.cost))
+/// The lookups that ways of more than one of these branches make.
+pub(crate) fn shared<'b>(branches: impl Iterator<Item = &'b Branch>) -> BTreeSet<Lookup> {
+    let mut seen: BTreeSet<&Lookup> = BTreeSet::new();
+    let mut out = BTreeSet::new();
+    for branch in branches {
+        let lookups = branch.ways.iter().flat_map(|w| w.lookups.keys());
+        let lookups: BTreeSet<&Lookup> = lookups.collect();
+        out.extend(lookups.intersection(&seen).map(|&l| l.clone()));
+        seen.extend(lookups);
+    }
+    out
+}
+
+/// The lookups of each branch, such that together they cost least, each counted for the first
+/// branch that makes it; none where what is built and kept does not answer one of the branches.
+pub(crate) fn cheapest(
+    branches: &[&Branch],
+    kept: &BTreeSet<usize>,
+    has: &dyn Fn(&Requirement) -> bool,
+) -> Option<Vec<NeedPrice>> {
+    let shared = shared(branches.iter().copied());
+    let allowed = |w: &&Way| {
+        w.requires.iter().all(has) && w.columns.iter().all(|(c, r)| !kept.contains(c) || has(r))
+    };
+    let mut options: Vec<Vec<&Way>> = Vec::new();
+    for branch in branches {
+        let allowed = branch.ways.iter().filter(allowed);
+        let (mut joint, alone): (Vec<&Way>, Vec<&Way>) =
+            allowed.partition(|w| w.lookups.keys().any(|l| shared.contains(l)));
+        // Of those that share nothing, only the cheapest can be part of the cheapest.
+        joint.extend(
+            alone
+                .into_iter()
+                .min_by(|a, b| a.cost().total_cmp(&b.cost())),
+        );
+        joint.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+        if joint.is_empty() {
+            return None;
+        }
+        options.push(joint);
+    }
+    let mut search = Search {
+        options: &options,
+        best: f64::INFINITY,
+        prices: vec![],
+    };
+    search.from(&mut vec![], &BTreeSet::new(), 0.0);
+    Some(search.prices)
+}
+
+/// The search for the cheapest ways of several branches together.
+struct Search<'o> {
+    options: &'o [Vec<&'o Way>],
+    best: f64,
+    /// Of the best: what each branch adds.
+    prices: Vec<NeedPrice>,
+}
+
+impl Search<'_> {
+    fn from(&mut self, chosen: &mut Vec<NeedPrice>, made: &BTreeSet<&Lookup>, cost: f64) {
+        if cost >= self.best {
+            return;
+        }
+        let Some(ways) = self.options.get(chosen.len()) else {
+            self.best = cost;
+            self.prices.clone_from(chosen);
+            return;
+        };
+        for way in ways {
+            let new = way.lookups.iter().filter(|(l, _)| !made.contains(l));
+            let price = new.fold(NeedPrice::default(), |sum, (_, p)| sum.and(*p));
+            let made = made.iter().copied().chain(way.lookups.keys()).collect();
+            chosen.push(price);
+            self.from(chosen, &made, cost + price.cost);
+            chosen.pop();
+        }
     }
 }
 
@@ -63,15 +147,13 @@ struct Wanted {
 
 /// Where a branch starts, as seen from the instance that changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Start {
+pub(crate) enum Start {
     /// The instance itself.
     Own,
     /// Along a reference of it; its target is known, or not yet.
     Along(ReferenceId, bool),
     /// Those that lead to it.
     Back,
-    /// What no single query of this kind reads: collections, elements.
-    Beyond,
 }
 
 /// The support reads of one structure for an effect that reaches it along a route.
@@ -81,11 +163,11 @@ pub(crate) fn branches(
     effect: &Effect,
     route: &Route,
     hit: &Hit,
-) -> Vec<Branch> {
+) -> Reads {
     let s = planner.shapes.get(shape);
     let rules = &planner.target.cost.rules;
     let columns = hit.key || rules.whole_rows;
-    let together = rules.support == Support::Structure;
+    let mut out = Reads::default();
     let read = s.key().map(|e| (None, e)).chain(
         s.columns
             .iter()
@@ -100,46 +182,45 @@ pub(crate) fn branches(
             RouteStep::Back(_) => None,
         })
         .collect();
-    let mut found: BTreeMap<Start, Vec<Wanted>> = BTreeMap::new();
+    let mut found: BTreeMap<(Start, Option<ReferenceId>), Vec<Wanted>> = BTreeMap::new();
     for (column, expr) in read {
         let mut paths = Vec::new();
-        let plain = walked.is_some() && leaves(expr, &mut paths);
+        let plain = leaves(expr, &mut paths);
+        let Some(walked) = walked.as_ref().filter(|_| plain) else {
+            out.beyond.insert(column);
+            continue;
+        };
         for (mut steps, leaf) in paths {
-            let start = match &walked {
-                Some(walked) if plain => place(planner, effect, walked, &mut steps, &leaf),
-                _ => Some(Start::Beyond),
-            };
-            let start = start.map(|start| match start {
-                Start::Along(_, false) if together => Start::Own,
-                start => start,
-            });
+            let start = place(planner, effect, walked, &mut steps, &leaf);
             let wanted = Wanted {
                 column,
                 steps,
                 leaf,
             };
             if let Some(start) = start {
-                found.entry(start).or_default().push(wanted);
+                let next = wanted.next(planner).filter(|_| start != Start::Back);
+                found.entry((start, next)).or_default().push(wanted);
             }
-        }
-        if !plain {
-            let (steps, leaf) = (vec![], Leaf::Key);
-            let wanted = Wanted {
-                column,
-                steps,
-                leaf,
-            };
-            found.entry(Start::Beyond).or_default().push(wanted);
         }
     }
     let walked = walked.unwrap_or_default();
-    let ways = |start, wanted: &[Wanted]| match start {
-        Start::Own | Start::Along(_, false) => forward(planner, effect.entity, effect, wanted),
-        Start::Along(r, true) => {
-            forward(planner, planner.model.reference(r).target, effect, wanted)
+    let apart = rules.support == Support::Branch;
+    let ways = |start, next, wanted: &[Wanted]| {
+        let from = |entity, route| {
+            let from = From {
+                entity,
+                route,
+                branch: apart.then_some(start),
+            };
+            forward(planner, &from, effect, next, wanted)
+        };
+        match start {
+            Start::Own | Start::Along(_, false) => from(effect.entity, vec![]),
+            Start::Along(r, true) => {
+                from(planner.model.reference(r).target, vec![RouteStep::One(r)])
+            }
+            Start::Back => backward(planner, s.anchor, effect, &walked, hit.anchors, wanted),
         }
-        Start::Back => backward(planner, s.anchor, effect, &walked, hit.anchors, wanted),
-        Start::Beyond => vec![],
     };
     let name = |entity: EntityId| planner.model.entity(entity).name.clone();
     let about = |start| match start {
@@ -151,17 +232,30 @@ pub(crate) fn branches(
                 name(effect.entity)
             )
         }
-        Start::Back | Start::Beyond => format!("{} of {}", name(s.anchor), name(effect.entity)),
+        Start::Back => format!("{} of {}", name(s.anchor), name(effect.entity)),
     };
-    found
-        .iter()
-        .map(|(&start, wanted)| Branch {
+    for (&(start, next), wanted) in &found {
+        let ways = ways(start, next, wanted);
+        if ways.is_empty() {
+            out.beyond.extend(wanted.iter().map(|w| w.column));
+            continue;
+        }
+        out.branches.push(Branch {
             about: about(start),
             key: wanted.iter().any(|w| w.column.is_none()),
             columns: wanted.iter().filter_map(|w| w.column).collect(),
-            ways: ways(start, wanted),
-        })
-        .collect()
+            ways,
+        });
+    }
+    out
+}
+
+/// Where lookups start: an entity, the route to it from the instance that changes, and the branch
+/// that they are counted for where the rules count each apart.
+struct From {
+    entity: EntityId,
+    route: Route,
+    branch: Option<Start>,
 }
 
 /// The paths of an expression from its anchor; false where it reads anything else.
@@ -236,58 +330,53 @@ fn path(steps: &[ReferenceId], leaf: &Leaf) -> Expr {
     }
 }
 
-/// Lookups by the key of an entity: one, or one and then another at the end of each first step.
-fn forward(planner: &Planner, entity: EntityId, effect: &Effect, wanted: &[Wanted]) -> Vec<Way> {
+impl Wanted {
+    /// The reference whose end has it, where that is not the reference's own row.
+    fn next(&self, planner: &Planner) -> Option<ReferenceId> {
+        let r = *self.steps.first()?;
+        (!is_key(planner, r, &self.steps, &self.leaf)).then_some(r)
+    }
+}
+
+/// Lookups by the key of an entity: one, or one and then another at the end of the next step.
+fn forward(
+    planner: &Planner,
+    from: &From,
+    effect: &Effect,
+    next: Option<ReferenceId>,
+    wanted: &[Wanted],
+) -> Vec<Way> {
     let n = effect.count.avg;
     let looked_up = (n, n);
+    let lookup = |shape, step: Option<ReferenceId>| {
+        let step = step.map(RouteStep::One);
+        let route = from.route.iter().copied().chain(step).collect();
+        Lookup::Candidate(shape, route, from.branch)
+    };
     let at = |w: &Wanted, from: usize| {
         let steps = w.steps.get(from..).unwrap_or_default();
         (w.column, path(steps, &w.leaf))
     };
-    // What the entity's own row does not have, by the reference that leads to it.
-    let mut near = Vec::new();
-    let mut far: BTreeMap<ReferenceId, Vec<(Option<usize>, Expr)>> = BTreeMap::new();
-    for w in wanted {
-        match w.steps.first() {
-            Some(&r) if !is_key(planner, r, &w.steps, &w.leaf) => {
-                far.entry(r).or_default().push(at(w, 1));
-            }
-            _ => near.push(at(w, 0)),
-        }
-    }
-    for &r in far.keys() {
-        near.extend(
-            reference_paths(planner.model, r)
-                .into_iter()
-                .map(|e| (None, e)),
-        );
-    }
-    let mut out = Vec::new();
-    for shape in identities(planner, entity) {
-        out.extend(one(
-            planner,
-            shape,
-            looked_up,
-            wanted.iter().map(|w| at(w, 0)),
-        ));
-        if far.is_empty() {
-            continue;
-        }
-        let mut ways: Vec<Way> = one(planner, shape, looked_up, near.iter().cloned())
+    let ends: Vec<Way> = match next {
+        None => vec![],
+        Some(r) => identities(planner, planner.model.reference(r).target)
             .into_iter()
-            .collect();
-        for (&r, behind) in &far {
-            let ends = identities(planner, planner.model.reference(r).target);
-            let next = |way: &Way| -> Vec<Way> {
-                let second = |&end: &ShapeId| one(planner, end, looked_up, behind.iter().cloned());
-                ends.iter()
-                    .filter_map(second)
-                    .map(|w| way.clone().and(w))
-                    .collect()
-            };
-            ways = ways.iter().flat_map(next).collect();
-        }
-        out.extend(ways);
+            .filter_map(|end| {
+                let behind = wanted.iter().map(|w| at(w, 1));
+                one(planner, lookup(end, next), end, looked_up, behind)
+            })
+            .collect(),
+    };
+    let mut out = Vec::new();
+    for shape in identities(planner, from.entity) {
+        let all = wanted.iter().map(|w| at(w, 0));
+        out.extend(one(planner, lookup(shape, None), shape, looked_up, all));
+        let key = next.map_or(vec![], |r| reference_paths(planner.model, r));
+        let key = key.into_iter().map(|e| (None, e));
+        let Some(first) = one(planner, lookup(shape, None), shape, looked_up, key) else {
+            continue;
+        };
+        out.extend(ends.iter().map(|end| first.clone().and(end.clone())));
     }
     out
 }
@@ -316,6 +405,8 @@ fn backward(
     let all = || wanted.iter().map(|w| (w.column, path(&w.steps, &w.leaf)));
     let found = (n, anchors);
     let each = (anchors, anchors);
+    let back: Route = walked.iter().rev().map(|&r| RouteStep::Back(r)).collect();
+    let lookup = |shape| Lookup::Candidate(shape, back.clone(), Some(Start::Back));
     let mut out = Vec::new();
     for (shape, s) in planner.shapes.all.iter().enumerate() {
         let s = &s.structure;
@@ -325,29 +416,36 @@ fn backward(
         if s.anchor != anchor || !lists || !by {
             continue;
         }
-        out.extend(one(planner, shape, found, all()));
-        let Some(first) = one(planner, shape, found, std::iter::empty()) else {
+        out.extend(one(planner, lookup(shape), shape, found, all()));
+        let Some(first) = one(planner, lookup(shape), shape, found, std::iter::empty()) else {
             continue;
         };
         for home in identities(planner, anchor) {
-            out.extend(one(planner, home, each, all()).map(|second| first.clone().and(second)));
+            let second = one(planner, lookup(home), home, each, all());
+            out.extend(second.map(|second| first.clone().and(second)));
         }
     }
     out
 }
 
+/// Candidates to look up instances by their keys in: those that a person gave, which may hold
+/// different things, and the first of the others, which could hold the same.
 fn identities(planner: &Planner, entity: EntityId) -> Vec<ShapeId> {
     let root = planner.model.entity(entity).root;
     let all = planner.shapes.all.iter().enumerate();
-    all.filter(|(_, s)| s.identity && s.structure.anchor == root)
-        .map(|(shape, _)| shape)
-        .collect()
+    let mut all = all.filter(|(_, s)| s.identity && s.structure.anchor == root);
+    let mut out: Vec<ShapeId> = Vec::new();
+    let given = all.clone().filter(|(_, s)| s.given);
+    out.extend(given.map(|(shape, _)| shape));
+    out.extend(all.find(|(_, s)| !s.given).map(|(shape, _)| shape));
+    out
 }
 
 /// One lookup, of so many gets and rows, of values that the candidate holds; none where it cannot
 /// hold one of them.
 fn one(
     planner: &Planner,
+    lookup: Lookup,
     shape: ShapeId,
     (gets, rows): (f64, f64),
     wanted: impl Iterator<Item = (Option<usize>, Expr)>,
@@ -357,9 +455,9 @@ fn one(
         shape,
         column: None,
     };
+    let cost = planner.read_cost(planner.stats.rows(s), gets, rows, 0.0);
     let mut way = Way {
-        cost: planner.read_cost(planner.stats.rows(s), gets, rows, 0.0),
-        rows,
+        lookups: BTreeMap::from([(lookup, NeedPrice { rows, cost })]),
         requires: BTreeSet::from([built]),
         columns: BTreeMap::new(),
     };
@@ -393,10 +491,14 @@ impl Way {
             .chain(columns.map(|(_, r)| *r))
     }
 
+    /// What all its lookups cost.
+    pub(crate) fn cost(&self) -> f64 {
+        self.lookups.values().map(|p| p.cost).sum()
+    }
+
     /// This lookup, then another one.
     fn and(mut self, next: Way) -> Way {
-        self.cost += next.cost;
-        self.rows += next.rows;
+        self.lookups.extend(next.lookups);
         self.requires.extend(next.requires);
         self.columns.extend(next.columns);
         self

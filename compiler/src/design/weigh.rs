@@ -2,11 +2,11 @@
 //! is a demand.
 
 use super::change::{Effect, Need, Needs};
-use super::price::Writing;
+use super::price::{Writing, built};
 use super::select::Programme;
 use super::shape::{Requirement, ShapeId};
 use super::solve::{Choice, Demand, Instance, Item, ItemId};
-use super::support::Branch;
+use super::support::{Branch, Lookup, shared};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Triggers of a read, each with how often it is then done.
@@ -88,7 +88,7 @@ impl Programme<'_, '_> {
         }
         let used = to.used;
         for (&shape, columns) in used {
-            for writing in self.writings(effect, shape, columns) {
+            for (_, writing) in self.writings(effect, shape, columns) {
                 self.add_writing(to, &mut reads, weight, shape, writing);
             }
         }
@@ -138,14 +138,15 @@ impl Programme<'_, '_> {
             call(kept.needs, &when);
             to.cost(when, weight * kept.cost);
         }
-        for (_, branch) in writing.branches {
+        let paid = to.paid(weight, &writing.branches);
+        for branch in writing.branches {
             let when = if branch.key {
                 written.clone()
             } else {
                 let columns = branch.columns.iter();
                 columns.flat_map(|&c| with(to, c)).collect()
             };
-            to.branch(weight, shape, &branch, when, hit.key);
+            to.branch(weight, shape, &branch, when, hit.key, &paid);
         }
     }
 
@@ -165,14 +166,7 @@ impl Programme<'_, '_> {
             let choices = ways.iter().filter_map(|way| {
                 let price = |n| (way.price)(n).cost;
                 let more = price(n) - below.map_or(0.0, price);
-                let built: Vec<Requirement> = way
-                    .built
-                    .iter()
-                    .map(|&shape| Requirement {
-                        shape,
-                        column: None,
-                    })
-                    .collect();
+                let built: Vec<Requirement> = built(&way.built).collect();
                 to.choice(weight * more.max(0.0), built.iter())
             });
             let choices = choices.collect();
@@ -229,6 +223,7 @@ impl Weighing<'_> {
         branch: &Branch,
         when: Vec<Vec<ItemId>>,
         whole: bool,
+        paid: &BTreeMap<Lookup, ItemId>,
     ) {
         // Columns that every way reads alike: where they are written, whichever way is taken.
         let alike = |column: &usize, r: &Requirement| {
@@ -245,9 +240,14 @@ impl Weighing<'_> {
         }
         let mut choices = Vec::new();
         for way in &branch.ways {
-            let Some(mut choice) = self.choice(weight * way.cost, way.requires.iter()) else {
+            let own = way.lookups.iter().filter(|(l, _)| !paid.contains_key(l));
+            let cost: f64 = own.map(|(_, p)| p.cost).sum();
+            let Some(mut choice) = self.choice(weight * cost, way.requires.iter()) else {
                 continue;
             };
+            choice
+                .requires
+                .extend(way.lookups.keys().filter_map(|l| paid.get(l)));
             let columns = way.columns.iter().filter(|(c, r)| !alike(c, r));
             let implied = columns.filter_map(|(column, r)| {
                 let kept = self.item(shape, Some(*column))?;
@@ -262,6 +262,25 @@ impl Weighing<'_> {
             choices.push(choice);
         }
         self.demand(when, choices);
+    }
+
+    /// Lookups that answer several branches, as items: made once, paid once.
+    fn paid(&mut self, weight: f64, branches: &[Branch]) -> BTreeMap<Lookup, ItemId> {
+        let lookups = shared(branches.iter()).into_iter();
+        let ways = branches.iter().flat_map(|b| &b.ways);
+        lookups
+            .map(|lookup| {
+                let price = ways.clone().find_map(|w| w.lookups.get(&lookup));
+                let item = self.out.items.len();
+                self.out.items.push(Item {
+                    cost: weight * price.map_or(0.0, |p| p.cost),
+                    parent: None,
+                    structure: false,
+                    forced: false,
+                });
+                (lookup, item)
+            })
+            .collect()
     }
 
     /// The item that may be kept only where all of this holds.

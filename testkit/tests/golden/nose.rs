@@ -1,7 +1,7 @@
 //! The workloads of the nearest peer: our models have its statements with its weights, and by its
 //! cost model our designs cost no more than what it recommends.
 
-use querent::compiler::design::target::{cost_model, named};
+use querent::compiler::design::target::{Support, cost_model, named};
 use querent::compiler::design::{Design, Options, design};
 use querent::compiler::model::Model;
 use serde_json::Value as Json;
@@ -28,19 +28,22 @@ fn parsed(text: &str) -> Model {
     model.unwrap_or_else(|| panic!("{found:?}"))
 }
 
-/// Designed by the peer's cost model, keeping only what is read, as it does.
-fn designed(model: &Model, mix: Option<&str>) -> Design {
+/// By the peer's cost model, keeping only what is read, as it does.
+fn options(mix: Option<&str>) -> Options {
     let mut target = named("cassandra").unwrap();
     target.cost = cost_model("nose").unwrap().cost;
     // Nor does it know of limits.
     target.limits = target.limits.without_partitions();
-    let options = Options {
+    Options {
         target,
         mix: mix.map(str::to_owned),
         lossy: true,
         ..Options::embedded()
-    };
-    design(model, &options).unwrap()
+    }
+}
+
+fn designed(model: &Model, mix: Option<&str>) -> Design {
+    design(model, &options(mix)).unwrap()
 }
 
 /// The statements of a golden file, questions and changes apart.
@@ -62,16 +65,24 @@ fn names(list: &str, all: &dyn Fn(&str) -> Vec<String>) -> BTreeSet<String> {
     out
 }
 
-/// The attributes of the entity that the peer calls by this name.
-fn attributes(model: &Model, peer: &str) -> Vec<String> {
-    let entity = match peer {
+/// The entity that the peer calls by this name.
+fn entity(peer: &str) -> &'static str {
+    match peer {
         "users" | "user" => "User",
         "items" => "Item",
         "bids" => "Bid",
-        "bought_now" => "BuyNow",
-        "comments_received" => "Comment",
+        "bought_now" | "buynow" => "BuyNow",
+        "comments_received" | "comments" => "Comment",
+        "categories" => "Category",
+        "regions" => "Region",
+        "likes" => "Like",
         other => panic!("no entity for `{other}`"),
-    };
+    }
+}
+
+/// The attributes of the entity that the peer calls by this name.
+fn attributes(model: &Model, peer: &str) -> Vec<String> {
+    let entity = entity(peer);
     let of = |a: &&querent::compiler::model::Attribute| {
         model.entities[a.entity.0 as usize].name == entity
     };
@@ -185,6 +196,83 @@ fn equal_designs_have_equal_prices() {
                 "{}: {theirs}",
                 write.name
             );
+        }
+    }
+}
+
+/// The peer's column families as a schema. Where the key of a thing is the whole partition key, the
+/// ids that the store needs in the clustering key are kept as columns: the rows are the same.
+fn schema(golden: &Json) -> String {
+    let words = |value: &Json| -> Vec<String> {
+        let all = value.as_array().unwrap().iter();
+        all.map(|v| v.as_str().unwrap().to_string()).collect()
+    };
+    let mut out = String::from("\nschema peer {\n");
+    for family in golden["column_families"].as_array().unwrap() {
+        // `items.seller->users`, from many to one.
+        let steps: Vec<(String, String, String)> = words(&family["relationships"])
+            .iter()
+            .map(|step| {
+                let (from, to) = step.split_once("->").unwrap();
+                let (from, by) = from.split_once('.').unwrap();
+                (from.into(), by.into(), to.into())
+            })
+            .collect();
+        let entities = words(&family["entities"]);
+        let anchor = entities
+            .iter()
+            .find(|e| steps.iter().all(|(_, _, to)| to != *e))
+            .unwrap();
+        let path = |field: &String| -> String {
+            let (mut at, name) = field.split_once('.').unwrap();
+            let mut path = name.to_lowercase();
+            while at != anchor {
+                let (from, by, _) = steps.iter().find(|(_, _, to)| to == at).unwrap();
+                path = format!("{by}.{path}");
+                at = from;
+            }
+            path
+        };
+        let paths = |part: &str| words(&family[part]).iter().map(path).collect::<Vec<_>>();
+        let (by, mut order, mut keep) = (paths("hash"), paths("order"), paths("extra"));
+        if by == ["id"] {
+            keep.append(&mut order);
+        }
+        let name = family["id"].as_str().unwrap();
+        out += &format!("  {name} lists {} by {}", entity(anchor), by.join(", "));
+        for (word, list) in [(" order by ", order), (" keep ", keep)] {
+            if !list.is_empty() {
+                out += word;
+                out += &list.join(", ");
+            }
+        }
+        out.push('\n');
+    }
+    out + "}\n"
+}
+
+/// The peer's schemas have the peer's prices, statement by statement, whether support reads are
+/// counted by branch or by lookup: of those that it makes for one structure, no two are one lookup.
+#[test]
+fn the_peers_schemas_have_the_peers_prices() {
+    for (file, text, mix) in &FILES[2..] {
+        let Some(golden) = golden(file) else { return };
+        let model = parsed(&format!("{text}{}", schema(&golden)));
+        let (queries, writes) = statements(&golden);
+        for support in [Support::Branch, Support::Lookup] {
+            let mut options = options(*mix);
+            options.target.cost.rules.support = support;
+            options.given = Some(model.schemas[0].clone());
+            let design = design(&model, &options).unwrap();
+            let asked = design.plans.iter().filter(|p| p.weight > 0.0);
+            let asked = asked.map(|p| (&p.name, p.cost)).zip(&queries);
+            let made = design.writes.iter().filter(|w| w.weight > 0.0);
+            let made = made.map(|w| (&w.name, w.cost)).zip(&writes);
+            for ((name, ours), peer) in asked.chain(made) {
+                let theirs = peer["cost"].as_f64().unwrap();
+                let near = (ours - theirs).abs() < 1e-8;
+                assert!(near, "{file}, {support:?}, {name}: {ours} {theirs}");
+            }
         }
     }
 }

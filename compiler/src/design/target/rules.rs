@@ -41,8 +41,8 @@ pub enum Support {
     /// For each structure and each branch of its paths apart, as a query from what the design
     /// keeps; old values of what the change sets are not read.
     Branch,
-    /// The same, but the branches that start from the instance itself are one query.
-    Structure,
+    /// The same, but one lookup that answers several branches is one read.
+    Lookup,
 }
 
 impl Default for Rules {
