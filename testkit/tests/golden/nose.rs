@@ -6,6 +6,7 @@ use querent::compiler::design::{Design, Options, design};
 use querent::compiler::model::Model;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 const RUBIS: &str = include_str!("../../../examples/rubis.querent");
 const EBAY: &str = include_str!("../../../examples/ebay.querent");
@@ -239,7 +240,12 @@ fn schema(golden: &Json) -> String {
             keep.append(&mut order);
         }
         let name = family["id"].as_str().unwrap();
-        out += &format!("  {name} lists {} by {}", entity(anchor), by.join(", "));
+        let _ = write!(
+            out,
+            "  {name} lists {} by {}",
+            entity(anchor),
+            by.join(", ")
+        );
         for (word, list) in [(" order by ", order), (" keep ", keep)] {
             if !list.is_empty() {
                 out += word;
