@@ -58,6 +58,7 @@ impl<'a, R: Reader> Subs<'a, R> {
     }
 
     /// Forgets what the subplans gave: the next evaluation is over another tuple.
+    #[inline]
     pub(super) fn reset(&mut self) {
         for (slot, result) in self.slots.iter_mut().zip(&mut self.results) {
             slot.running = false;
@@ -99,6 +100,7 @@ impl<'a, R: Reader> Subs<'a, R> {
 
     /// Evaluates over a tuple, running the subplans that it needs. Pending: the store said *wait*;
     /// call again with the same tuple. The caller resets when it is done with the tuple.
+    #[inline]
     pub(super) fn resolve<T>(
         &mut self,
         cx: &Context<'a, R>,
@@ -116,18 +118,26 @@ impl<'a, R: Reader> Subs<'a, R> {
                 Ok(value) => return Ok(Poll::Ready(value)),
                 Err(Stop::Error(error)) => return Err(error),
                 Err(Stop::Need(at)) => {
-                    let (Some(slot), Some(result)) =
-                        (self.slots.get_mut(at), self.results.get_mut(at))
-                    else {
-                        return Err(AskError::Plan(format!("no subplan {at}")));
-                    };
-                    match slot.run(cx, tuple)? {
-                        Poll::Ready(value) => *result = Some(value),
-                        Poll::Pending => return Ok(Poll::Pending),
+                    if self.run(at, cx, tuple)?.is_pending() {
+                        return Ok(Poll::Pending);
                     }
                 }
             }
         }
+    }
+
+    /// Runs the subplan of a slot over a tuple.
+    #[inline(never)]
+    fn run(
+        &mut self,
+        at: usize,
+        cx: &Context<'a, R>,
+        tuple: &[Frame<R::B>],
+    ) -> Result<Poll<()>, AskError> {
+        let (Some(slot), Some(result)) = (self.slots.get_mut(at), self.results.get_mut(at)) else {
+            return Err(AskError::Plan(format!("no subplan {at}")));
+        };
+        Ok(slot.run(cx, tuple)?.map(|value| *result = Some(value)))
     }
 }
 
