@@ -49,6 +49,7 @@ impl<'l> Binder<'l> {
             top: BoundTop {
                 names: names.collect(),
                 texts: text_run(&output, &scope),
+                has_subs: output.iter().any(Node::has_sub),
                 output,
                 cursor,
                 subs,

@@ -60,6 +60,8 @@ pub(super) struct Bound {
 pub(super) struct BoundTop {
     pub(super) names: Vec<Box<str>>,
     pub(super) output: Vec<Node>,
+    /// Whether subplans are run for columns.
+    pub(super) has_subs: bool,
     /// The texts that are checked together.
     pub(super) texts: Option<BoundTexts>,
     pub(super) cursor: Vec<Node>,

@@ -30,6 +30,9 @@ pub(super) struct Sort<'a, R: Reader> {
 /// More tuples than this are not made room for before they come.
 const MOST_EXPECTED: usize = 256;
 
+/// Most keys are not longer than this.
+const KEY: usize = 32;
+
 /// What tuples are ordered by, one behind the other.
 #[derive(Default)]
 struct Keys {
@@ -190,6 +193,7 @@ impl<'a, R: Reader> Sort<'a, R> {
         let keys = &mut self.keys;
         keys.clear();
         keys.spans.resize(self.tuples.len(), (0, 0));
+        keys.bytes.reserve(KEY * self.places.len());
         for run in self.places.chunk_by(|a, b| a.head() == b.head()) {
             for place in run.iter().filter(|_| run.len() > 1) {
                 let (tuple, start) = (place.tuple(), keys.bytes.len());

@@ -2,7 +2,7 @@
 
 use super::answer::Top;
 use super::bound::{BoundSub, Shape};
-use super::term::{Env, Node, Stop};
+use super::term::{Env, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::store::{Fill, Reader};
 use querent_compiler::value::Value;
@@ -69,9 +69,9 @@ impl<'a, R: Reader> Subs<'a, R> {
 
     /// True if a subplan's rows can be looked at where they were read.
     pub(super) fn can_gather(&self, at: usize) -> bool {
-        self.slots.get(at).is_some_and(|slot| {
-            matches!(slot.shape, Shape::Nested) && !slot.top.bound.output.iter().any(Node::has_sub)
-        })
+        self.slots
+            .get(at)
+            .is_some_and(|slot| matches!(slot.shape, Shape::Nested) && !slot.top.bound.has_subs)
     }
 
     /// Reads all rows of a subplan and decodes none. Pending: call again with the same tuple.

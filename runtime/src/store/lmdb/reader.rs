@@ -5,7 +5,7 @@ use crate::key;
 use crate::store::{Fill, Keys, Points, Read, Reader, Sink, Source, StoreError};
 use bumpalo::Bump;
 use heed::types::Bytes;
-use heed::{RoPrefix, RoRange, RoRevRange, RoTxn, WithoutTls};
+use heed::{RoIter, RoPrefix, RoRange, RoRevRange, RoTxn, WithoutTls};
 use querent_compiler::design::StructureId;
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -214,20 +214,19 @@ impl<'t> Reader for LmdbReader<'t> {
                 Some(row) => State::Row(self.keys.alloc_slice_copy(key), row),
                 None => State::Done,
             },
-            Keys::Prefix(prefix) if prefix.is_empty() => {
-                let all = (Bound::<&[u8]>::Unbounded, Bound::Unbounded);
-                if read.reverse {
-                    State::Backward(database.rev_range(self.txn, &all)?)
-                } else {
-                    State::Forward(database.range(self.txn, &all)?)
-                }
+            Keys::Prefix(prefix) if prefix.is_empty() && !read.reverse => {
+                State::All(database.iter(self.txn)?)
             }
             // heed would begin at the prefix's successor of equal length, which is above keys that
             // are shorter and do not begin with it.
             Keys::Prefix(prefix) if read.reverse => {
                 let upper = key::successor(prefix);
                 let upper = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                let range = (Bound::Included(prefix.as_slice()), upper);
+                let lower = match prefix.as_slice() {
+                    [] => Bound::Unbounded,
+                    prefix => Bound::Included(prefix),
+                };
+                let range = (lower, upper);
                 State::Backward(database.rev_range(self.txn, &range)?)
             }
             Keys::Prefix(prefix) => State::Within(database.prefix_iter(self.txn, prefix)?),
@@ -316,6 +315,7 @@ enum State<'t> {
     Forward(RoRange<'t, Bytes, Bytes>),
     Backward(RoRevRange<'t, Bytes, Bytes>),
     Within(RoPrefix<'t, Bytes, Bytes>),
+    All(RoIter<'t, Bytes, Bytes>),
     Done,
 }
 
@@ -331,6 +331,7 @@ impl<'t> Source<&'t [u8]> for LmdbSource<'t> {
             State::Forward(rows) => take(rows, want, out)?,
             State::Backward(rows) => take(rows, want, out)?,
             State::Within(rows) => take(rows, want, out)?,
+            State::All(rows) => take(rows, want, out)?,
             State::Done => 0,
         };
         if given < want {
