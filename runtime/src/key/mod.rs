@@ -124,12 +124,14 @@ pub(crate) enum Number {
     Timestamp,
 }
 
+/// How many bytes [`encode_number`] appends: a tag and eight bytes.
+pub(crate) const NUMBER_LENGTH: usize = 9;
+
 /// [`encode_ordered`] of a number.
 #[inline]
 pub(crate) fn encode_number(number: i64, kind: Number, direction: Direction, out: &mut Vec<u8>) {
     let bytes = ordered_number(number, kind, direction).to_be_bytes();
-    // A tag and eight bytes.
-    if let Some(bytes) = bytes.first_chunk::<9>() {
+    if let Some(bytes) = bytes.first_chunk::<NUMBER_LENGTH>() {
         out.extend_from_slice(bytes);
     }
 }

@@ -4,7 +4,7 @@
 //! of what its tuple is ordered by. All those bytes are made, in one flat buffer, only where two
 //! tuples begin alike.
 
-use super::order::{self, Order};
+use super::order::{Head, Order};
 use super::sub::Subs;
 use super::term::{Env, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
@@ -23,6 +23,8 @@ pub(super) struct Sort<'a, R: Reader> {
     /// Of all tuples where the order has subplans, else of those whose heads are alike.
     keys: Keys,
     places: Vec<Place>,
+    /// Whether every head holds all of the first term.
+    whole: bool,
     /// How many have been handed out; none while the input is still being taken in.
     next: Option<usize>,
 }
@@ -66,8 +68,10 @@ impl Keys {
 pub(crate) struct Place(u128);
 
 impl Place {
+    /// Bytes of the head.
+    const HEAD: usize = 11;
     /// Bits of the number: more tuples do not fit into memory.
-    const NUMBER: u32 = 40;
+    const NUMBER: u32 = 128 - 8 * Self::HEAD as u32;
 
     #[inline]
     fn new(head: u128, tuple: usize) -> Self {
@@ -105,6 +109,7 @@ impl<'a, R: Reader> Sort<'a, R> {
             tuples: Tuples::new(stride),
             keys: Keys::default(),
             places: Vec::new(),
+            whole: true,
             next: None,
         }
     }
@@ -141,7 +146,9 @@ impl<'a, R: Reader> Sort<'a, R> {
         for at in unplaced {
             let env = plain(cx, self.tuples.get(at));
             let head = self.order.head(&env, &mut self.keys.bytes);
-            self.places.push(Place::new(head.map_err(Stop::unrun)?, at));
+            let head = head.map_err(Stop::unrun)?;
+            self.whole &= head.length <= Place::HEAD;
+            self.places.push(Place::new(head.bytes, at));
         }
         Ok(true)
     }
@@ -161,8 +168,8 @@ impl<'a, R: Reader> Sort<'a, R> {
             }
             self.subs.reset();
             keys.spans.push((start, keys.bytes.len()));
-            let head = order::head_of(keys.get(at));
-            self.places.push(Place::new(head, at));
+            let head = Head::of(keys.get(at));
+            self.places.push(Place::new(head.bytes, at));
         }
         Ok(true)
     }
@@ -190,6 +197,8 @@ impl<'a, R: Reader> Sort<'a, R> {
         if !self.subs.is_empty() {
             return Ok(());
         }
+        // Where heads hold all of the first term, it is equal in those that are alike.
+        let equal = usize::from(self.whole);
         let keys = &mut self.keys;
         keys.clear();
         keys.spans.resize(self.tuples.len(), (0, 0));
@@ -198,7 +207,7 @@ impl<'a, R: Reader> Sort<'a, R> {
             for place in run.iter().filter(|_| run.len() > 1) {
                 let (tuple, start) = (place.tuple(), keys.bytes.len());
                 let env = plain(cx, self.tuples.get(tuple));
-                let made = self.order.encode(&env, false, &mut keys.bytes);
+                let made = self.order.encode_behind(equal, &env, &mut keys.bytes);
                 made.map_err(Stop::unrun)?;
                 if let Some(span) = keys.spans.get_mut(tuple) {
                     *span = (start, keys.bytes.len());
@@ -243,6 +252,7 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
         self.tuples.clear();
         self.keys.clear();
         self.places.clear();
+        self.whole = true;
         self.next = None;
     }
 
