@@ -124,7 +124,9 @@ impl<'a, R: Reader> Sort<'a, R> {
             if self.places.len() / 2 > self.limit.max(BATCH) {
                 self.keep_first(cx)?;
             }
-            self.tuples.reserve(self.batch);
+            if self.places.is_empty() {
+                self.tuples.reserve(self.batch);
+            }
             match self.input.fill(cx, self.batch, &mut self.tuples)? {
                 Fill::Rows => {}
                 Fill::Wait => return Ok(false),
