@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use querent::store::lmdb::{Building, Lmdb, LmdbReader, Options};
 use querent::store::memory::{Memory, Remote};
 use querent::store::{
-    Batch, ChangeError, Faults, Fill, Keys, MAX_KEY, Phase, Read, Reader, Source, Store,
+    Batch, ChangeError, Faults, Fill, Keys, MAX_KEY, Phase, Points, Read, Reader, Source, Store,
     StoreError, Ticket, WriteSet,
 };
 use std::collections::BTreeMap;
@@ -188,6 +188,79 @@ proptest! {
     #[test]
     fn both_stores_are_an_ordered_map(steps in steps()) {
         on_both(1, &Random(steps));
+    }
+}
+
+/// Point reads of these keys, and what was found.
+struct Asked<'k> {
+    keys: &'k [Vec<u8>],
+    found: Vec<Option<(Vec<u8>, Vec<u8>)>>,
+}
+
+impl<'t> Points<&'t [u8]> for Asked<'_> {
+    fn count(&self) -> usize {
+        self.keys.len()
+    }
+    fn key(&self, at: usize) -> &[u8] {
+        &self.keys[at]
+    }
+    fn lent(&self, _: usize) -> Option<&'t [u8]> {
+        None
+    }
+    fn found(&mut self, at: usize, key: &'t [u8], row: &'t [u8]) {
+        assert!(self.found[at].is_none(), "found twice");
+        self.found[at] = Some((key.to_vec(), row.to_vec()));
+    }
+}
+
+/// How the keys of point reads follow one another.
+#[derive(Clone, Copy, Debug)]
+enum Sequence {
+    Any,
+    /// Ascending, but for one pair that changes places.
+    Nearly(prop::sample::Index),
+    Ascending,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn point_reads_together_are_point_reads(
+        rows in prop::collection::btree_set(0_u16..300, 0..120),
+        mut keys in prop::collection::vec(0_u16..300, 0..60),
+        sequence in prop_oneof![
+            Just(Sequence::Any),
+            any::<prop::sample::Index>().prop_map(Sequence::Nearly),
+            Just(Sequence::Ascending),
+        ],
+        blank in prop::option::weighted(0.2, any::<prop::sample::Index>()),
+    ) {
+        if !matches!(sequence, Sequence::Any) {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        if let Sequence::Nearly(at) = sequence && keys.len() > 1 {
+            let at = at.index(keys.len() - 1);
+            keys.swap(at, at + 1);
+        }
+        let key = |n: &u16| n.to_be_bytes().to_vec();
+        let mut keys: Vec<Vec<u8>> = keys.iter().map(key).collect();
+        if let Some(at) = blank && !keys.is_empty() {
+            let at = at.index(keys.len());
+            keys[at].clear();
+        }
+        let folder = TempDir::new().unwrap();
+        let store = lmdb(folder.path(), 1);
+        let stored: Rows = rows.iter().map(|n| (key(n), vec![*n as u8, 7])).collect();
+        let borrowed: Vec<(&[u8], &[u8])> = stored.iter().map(|(k, r)| (&k[..], &r[..])).collect();
+        put(&store, &borrowed).unwrap();
+        let snapshot = store.snapshot().unwrap();
+        let mut asked = Asked { keys: &keys, found: vec![None; keys.len()] };
+        Lmdb::reader(&snapshot).points(0, &mut asked).unwrap();
+        for (key, found) in keys.iter().zip(&asked.found) {
+            let expected = stored.iter().find(|(of, _)| of == key);
+            prop_assert_eq!(found.as_ref(), expected, "{:?} of {:?}", key, keys);
+        }
     }
 }
 

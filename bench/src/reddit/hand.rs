@@ -41,11 +41,11 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Hand {
-    pub fn open(path: &Path, asks: Asks) -> Result<Hand> {
+    pub fn open(path: &Path, asks: Asks, map_size: usize) -> Result<Hand> {
         // SAFETY: the folder is this process's own, and nothing writes to it.
         let env = unsafe {
             EnvOpenOptions::new()
-                .map_size(1 << 40)
+                .map_size(map_size)
                 .max_dbs(6)
                 .open(path)?
         };
@@ -131,18 +131,23 @@ impl Hand {
     }
 
     /// Category: key 1 (it is whole), the name, 0. Totals: the same key; row header, nulls, count
-    /// (8).
+    /// (8). Both are in the order of the name, so that their cursors go side by side.
     pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for _ in asks {
             let txn = self.env.read_txn()?;
             let mut found = Vec::with_capacity(64);
+            let mut totals = self.totals.iter(&txn)?;
+            let mut next = totals.next().transpose()?;
             for row in self.category.iter(&txn)? {
                 let key = row?.0;
                 let name = std::str::from_utf8(&key[1..key.len() - 1])?;
-                let total = match self.totals.get(&txn, key)? {
-                    Some(row) => i64::from_le_bytes(row[2..10].try_into()?),
-                    None => 0,
+                while next.is_some_and(|(of, _)| of < key) {
+                    next = totals.next().transpose()?;
+                }
+                let total = match next {
+                    Some((of, row)) if of == key => i64::from_le_bytes(row[2..10].try_into()?),
+                    _ => 0,
                 };
                 found.push((total, name));
             }

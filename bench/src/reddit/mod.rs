@@ -117,7 +117,7 @@ fn make(folder: &Path, size: Size) -> Result<(PathBuf, PathBuf)> {
 }
 
 fn compare_hand(copy: &Path, library: &library::Library) -> Result<()> {
-    let hand = hand::Hand::open(copy, library.asks)?;
+    let hand = hand::Hand::open(copy, library.asks, 1 << 40)?;
     let against = [
         measure::compare(&|r| hand.front_page(r), &|r| library.front_page(r))?,
         measure::compare(&|r| hand.discussion(r), &|r| library.discussion(r))?,

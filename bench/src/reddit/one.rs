@@ -7,7 +7,11 @@ use super::{Asks, Size, Sum, compare_hand, make};
 use crate::measure::cpu_nanos;
 use crate::{Result, option};
 use querent::Database;
+use querent::store::lmdb;
 use std::path::Path;
+
+/// The map of one side alone: a profiler that simulates the machine has no tebibyte of addresses.
+const MAP_OF_ONE: usize = 1 << 34;
 
 /// `one FOLDER [--posts N] [--comments N] [--question Q --side library|hand --asks N]`; the numbers
 /// are those with which the database in the folder was made.
@@ -30,11 +34,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let count = option(arguments, "--asks", 100_000)?;
     let (start, sum) = match word(arguments, "--side") {
         Some("hand") => {
-            let hand = Hand::open(&copy, asks)?;
+            let hand = Hand::open(&copy, asks, MAP_OF_ONE)?;
             (cpu_nanos(), by_hand(&hand, question, count)?)
         }
         _ => {
-            let db = Database::open(&path)?;
+            let options = lmdb::Options {
+                map_size: MAP_OF_ONE,
+                ..lmdb::Options::default()
+            };
+            let db = Database::open_with(&path, options)?;
             let library = Library { db, asks };
             (cpu_nanos(), by_library(&library, question, count)?)
         }

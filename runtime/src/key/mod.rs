@@ -124,9 +124,21 @@ pub(crate) enum Number {
     Timestamp,
 }
 
+/// How many bytes [`encode_number`] appends: a tag and eight bytes.
+pub(crate) const NUMBER_LENGTH: usize = 9;
+
 /// [`encode_ordered`] of a number.
 #[inline]
 pub(crate) fn encode_number(number: i64, kind: Number, direction: Direction, out: &mut Vec<u8>) {
+    let bytes = ordered_number(number, kind, direction).to_be_bytes();
+    if let Some(bytes) = bytes.first_chunk::<NUMBER_LENGTH>() {
+        out.extend_from_slice(bytes);
+    }
+}
+
+/// The bytes of [`encode_number`], from the highest of the result on.
+#[inline]
+pub(crate) fn ordered_number(number: i64, kind: Number, direction: Direction) -> u128 {
     let value = match kind {
         Number::Int => ValueRef::Int(number),
         Number::Timestamp => ValueRef::Timestamp(number),
@@ -135,15 +147,16 @@ pub(crate) fn encode_number(number: i64, kind: Number, direction: Direction, out
         Direction::Asc => 0,
         Direction::Desc => u64::MAX,
     };
+    let tag = (value.rank() + 1) ^ mask as u8;
     let ordered = number as u64 ^ (1 << 63) ^ mask;
-    out.push((value.rank() + 1) ^ mask as u8);
-    out.extend_from_slice(&ordered.to_be_bytes());
+    u128::from(tag) << 120 | u128::from(ordered) << 56
 }
 
 /// [`encode_ordered`] of a text, from the bytes of an ascending key part.
 #[inline]
 pub(crate) fn encode_stored_text(part: &[u8], direction: Direction, out: &mut Vec<u8>) {
     let start = out.len();
+    out.reserve(1 + part.len());
     out.push(ValueRef::Text(Cow::Borrowed("")).rank() + 1);
     out.extend_from_slice(part);
     complement(direction, out, start);
@@ -152,10 +165,10 @@ pub(crate) fn encode_stored_text(part: &[u8], direction: Direction, out: &mut Ve
 /// Undoes the order of the bytes from `start` on, where the direction says so.
 #[inline]
 fn complement(direction: Direction, out: &mut [u8], start: usize) {
-    if direction == Direction::Desc {
-        for byte in out.iter_mut().skip(start) {
-            *byte = !*byte;
-        }
+    if direction == Direction::Desc
+        && let Some(part) = out.get_mut(start..)
+    {
+        part.iter_mut().for_each(|byte| *byte = !*byte);
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct CommonSlot {
     null_mask: u8,
     /// It is the first variable column. Of a text of a key: it has no tag before it.
     first: bool,
-    /// `at` counts from the end of the key.
+    /// `at` counts from the end of the key. Of a text of a key: it takes the rest of the key.
     from_end: bool,
     null_byte: usize,
     /// Offset in the row: of the value, or of a text's end. Offset in the key, or distance from its
@@ -69,24 +69,35 @@ impl CommonSlot {
     /// Where the bytes of a text begin and end in a row; they may be beyond its end.
     #[inline]
     fn text_place(&self, row: &[u8]) -> Option<(usize, usize)> {
-        if *row.first()? != NARROW
-            || self.null_mask != 0 && row.get(self.null_byte)? & self.null_mask != 0
-        {
+        if *row.first()? != NARROW || self.is_null_bit(row)? {
             return None;
         }
-        // The end before a text is its start; both are read at once.
+        let (start, end) = self.ends(row)?;
+        Some((self.base + start, self.base + end))
+    }
+
+    /// Whether the bit of the null bitmap is set in a narrow row.
+    #[inline]
+    fn is_null_bit(&self, row: &[u8]) -> Option<bool> {
+        Some(self.null_mask != 0 && row.get(self.null_byte)? & self.null_mask != 0)
+    }
+
+    /// The end of the text before a text of a narrow row, which is its start, and its own.
+    #[inline]
+    fn ends(&self, row: &[u8]) -> Option<(usize, usize)> {
         let (start, end) = if self.first {
             (0, u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?))
         } else {
+            // Both are read at once.
             let ends = u32::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
             (ends as u16, (ends >> 16) as u16)
         };
-        Some((self.base + usize::from(start), self.base + usize::from(end)))
+        Some((usize::from(start), usize::from(end)))
     }
 
     #[inline]
     pub(super) fn integer(&self, row: &[u8]) -> Option<i64> {
-        if *row.first()? != NARROW || self.is_null(row) {
+        if *row.first()? != NARROW || self.is_null_bit(row)? {
             return None;
         }
         let bytes = row.get(self.at..)?;
@@ -97,6 +108,7 @@ impl CommonSlot {
     }
 
     /// The text of a column of that type.
+    #[inline(never)]
     pub(crate) fn own_text<'a>(&self, key: &'a [u8], row: &'a [u8]) -> Option<&'a str> {
         match self.kind {
             Common::Text => self.text(row),
@@ -128,10 +140,10 @@ impl CommonSlot {
     }
 
     /// A text that is whole and has nothing escaped.
-    #[inline(never)]
+    #[inline]
     pub(super) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
         let (_, text) = self.key_text_bytes(key)?.split_last()?;
-        if text.contains(&key::ESCAPE) {
+        if has_escape(text) {
             return None;
         }
         std::str::from_utf8(text).ok()
@@ -147,9 +159,25 @@ impl CommonSlot {
         if !self.first {
             bytes = bytes.strip_prefix(&[key::PRESENT])?;
         }
+        if self.from_end {
+            return (bytes.last() == Some(&key::END)).then_some(bytes);
+        }
         let end = bytes.iter().position(|&b| b == key::END)?;
         bytes.get(..=end)
     }
+}
+
+/// Whether a stored text has escaped bytes: any that is not above [`key::ESCAPE`], eight at a time.
+#[inline]
+fn has_escape(text: &[u8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    let (words, rest) = text.as_chunks();
+    let low = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        word.wrapping_sub(ONES * (u64::from(key::ESCAPE) + 1)) & !word & HIGHS != 0
+    };
+    words.iter().any(low) || rest.iter().any(|&byte| byte <= key::ESCAPE)
 }
 
 /// Texts that stand side by side in a row and are all looked at: their bytes are checked once,
@@ -160,10 +188,13 @@ pub(crate) struct TextRun {
     last: CommonSlot,
 }
 
-/// The checked bytes of a run of texts, and where they begin in the row.
+/// The checked bytes of a run of texts.
 #[derive(Clone, Copy)]
 pub(crate) struct CheckedTexts<'a> {
     text: &'a str,
+    /// The narrow row that they are in.
+    row: &'a [u8],
+    /// The end of the text before the run, or 0.
     from: usize,
 }
 
@@ -204,20 +235,27 @@ impl TextRun {
         let (from, _) = self.first.text_place(row)?;
         let (_, to) = self.last.text_place(row)?;
         let text = simdutf8::basic::from_utf8(row.get(from..to)?).ok()?;
-        Some(CheckedTexts { text, from })
+        let from = from - self.first.base;
+        Some(CheckedTexts { text, row, from })
+    }
+
+    /// Whether a text stands in the run.
+    pub(crate) fn holds(&self, slot: &CommonSlot) -> bool {
+        slot.kind == Common::Text && (self.first.at..=self.last.at).contains(&slot.at)
     }
 }
 
 impl<'a> CheckedTexts<'a> {
-    /// One text of the row; nothing where it is null, or not in the run.
+    /// One text of the run; nothing where it is null, or not between two characters.
     #[inline]
-    pub(crate) fn text(&self, slot: &CommonSlot, row: &[u8]) -> Option<&'a str> {
-        if slot.kind != Common::Text {
+    pub(crate) fn text(&self, slot: &CommonSlot) -> Option<&'a str> {
+        if slot.is_null_bit(self.row)? {
             return None;
         }
-        let (start, end) = slot.text_place(row)?;
-        self.text
-            .get(start.checked_sub(self.from)?..end.checked_sub(self.from)?)
+        let (start, end) = slot.ends(self.row)?;
+        // What is before the run wraps around, and is beyond its end.
+        let (start, end) = (start.wrapping_sub(self.from), end.wrapping_sub(self.from));
+        self.text.get(start..end)
     }
 }
 
@@ -234,7 +272,7 @@ pub(super) fn slots(
         base: ends_at + 2 * variable,
         ..CommonSlot::OTHER
     };
-    let part = |(part, place): (&KeyPart, &PartPlace)| match (&part.ty, place) {
+    let part = |(i, (part, place)): (usize, (&KeyPart, &PartPlace))| match (&part.ty, place) {
         // What is hashed where long has a tag, whatever its type.
         (Type::Timestamp, &(PartPlace::Start(at) | PartPlace::End(at)))
             if !part.optional && !part.hashed =>
@@ -258,6 +296,7 @@ pub(super) fn slots(
                 kind: Common::KeyText,
                 at,
                 first: !part.hashed,
+                from_end: i + 1 == key.len(),
                 ..other
             }
         }
@@ -280,6 +319,6 @@ pub(super) fn slots(
             ..other
         }
     };
-    let parts = key.iter().zip(parts).map(part);
+    let parts = key.iter().zip(parts).enumerate().map(part);
     parts.chain(columns.iter().zip(slots).map(column)).collect()
 }

@@ -88,22 +88,24 @@ proptest! {
             let at = at.index(row.len());
             row[at] = byte;
         }
-        let checked = TextRun::longest(&layout, 0..values.len()).and_then(|run| run.check(&row));
+        let run = TextRun::longest(&layout, 0..values.len());
+        let checked = run.and_then(|run| run.check(&row));
         for column in 0..values.len() {
             let slot = layout.common_slot(column);
-            if let Some(text) = checked.and_then(|texts| texts.text(slot, &row)) {
+            if run.is_some_and(|run| run.holds(slot))
+                && let Some(text) = checked.and_then(|texts| texts.text(slot))
+            {
                 prop_assert_eq!(slot.own_text(&[], &row), Some(text));
             }
         }
         let longest = values.split(|(text, _)| !text).map(<[_]>::len).max();
-        let run = TextRun::longest(&layout, 0..values.len());
         prop_assert_eq!(run.map_or(0, |run| run.len()), longest.unwrap_or(0));
         // In a row as it was written, all of a run is checked at once.
         let texts = values.iter().filter(|(text, _)| *text).count();
         if damage.is_none() && run.is_some_and(|run| run.len() == texts) {
             for (column, value) in stored.iter().enumerate() {
                 if let Value::Text(value) = value {
-                    let text = checked.and_then(|texts| texts.text(layout.common_slot(column), &row));
+                    let text = checked.and_then(|texts| texts.text(layout.common_slot(column)));
                     prop_assert_eq!(text, Some(value.as_str()));
                 }
             }

@@ -1,13 +1,14 @@
 //! The top of a plan: rows that are decoded as they are looked at.
 
-use super::bound::{BoundPlan, BoundTop};
+use super::bound::{BoundPlan, BoundTexts, BoundTop};
 use super::build::{Builder, Demand};
 use super::nested::NestedRows;
+use super::sort::Place;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
-use super::{Actual, Ask, AskError, BATCH, Boxed, Context, Frame, Tuples};
+use super::{Actual, Ask, AskError, Boxed, Context, Frame, Tuples};
 use crate::cursor;
-use crate::layout::{CheckedTexts, TextRun, ValueRef};
+use crate::layout::{CheckedTexts, ValueRef};
 use crate::store::{Fill, Reader, StoreError};
 use querent_compiler::value::Value;
 use std::borrow::Cow;
@@ -32,6 +33,10 @@ pub struct Answer<'a, R: Reader> {
     /// Whether columns or the cursor have subplans, which are run before a row is handed out.
     has_subs: bool,
     tuples: Tuples<R::B>,
+    /// The places of the tuples in their order, where they are in another one.
+    order: Vec<Place>,
+    /// How many of the tuples are rows of the answer.
+    count: usize,
     /// The position behind the current row.
     next: usize,
     wait: Option<Wait<'a>>,
@@ -55,6 +60,8 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
             top,
             has_subs,
             tuples: Tuples::new(plan.plan.stride),
+            order: Vec::new(),
+            count: 0,
             next: 0,
             wait: None,
         })
@@ -71,22 +78,30 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     /// The next row, until there is none.
     #[inline]
     pub fn next_row(&mut self) -> Result<Option<RowView<'_, 'a, R>>, AskError> {
-        if (self.next >= self.tuples.len() || self.has_subs) && !self.advance()? {
+        if (self.next >= self.count || self.has_subs) && !self.advance()? {
             return Ok(None);
         }
         self.next += 1;
-        let tuple = self.tuples.get(self.next - 1);
+        let tuple = self.tuples.get(self.place(self.next - 1));
         Ok(Some(RowView::new(&self.top, tuple)))
+    }
+
+    /// Where the tuple of a row is.
+    #[inline]
+    fn place(&self, row: usize) -> usize {
+        self.order.get(row).map_or(row, |place| place.tuple())
     }
 
     /// Makes sure that there is a next tuple, with its subplans run; false if there is none.
     #[inline(never)]
     fn advance(&mut self) -> Result<bool, AskError> {
-        while self.next >= self.tuples.len() {
+        while self.next >= self.count {
             self.tuples.clear();
-            self.next = 0;
-            match self.root.fill(&self.cx, BATCH, &mut self.tuples)? {
-                Fill::Rows => {}
+            (self.next, self.count) = (0, 0);
+            let (tuples, order) = (&mut self.tuples, &mut self.order);
+            match self.root.hand_over(&self.cx, tuples, order)? {
+                Fill::Rows if self.order.is_empty() => self.count = self.tuples.len(),
+                Fill::Rows => self.count = self.order.len(),
                 Fill::Wait => self.wait()?,
                 Fill::End => return Ok(false),
             }
@@ -122,9 +137,9 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     }
 
     fn resolve_subs(&mut self) -> Result<Poll<()>, AskError> {
+        let tuple = self.tuples.get(self.place(self.next));
         let Top { bound, subs, .. } = &mut self.top;
         let BoundTop { output, cursor, .. } = bound;
-        let tuple = self.tuples.get(self.next);
         for node in output {
             if let Node::Sub(slot) = node
                 && subs.can_gather(*slot)
@@ -224,44 +239,50 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn text(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        if let Some(Node::Row { frame, slot, .. }) = self.top.bound.output.get(column)
-            && let Some((texts_frame, run)) = &self.top.bound.texts
-            && frame == texts_frame
-            && let Some(Frame::Row(_, row)) = self.tuple.get(*frame)
+        if let Some(together) = &self.top.bound.texts
+            && let Some(Some(slot)) = together.slots.get(column)
         {
             let texts = match self.texts.get() {
-                Texts::Unchecked => self.check_texts(run, row),
+                Texts::Unchecked => self.check_texts(together),
                 texts => texts,
             };
             if let Texts::Checked(texts) = texts
-                && let Some(text) = texts.text(slot, row)
+                && let Some(text) = texts.text(slot)
             {
                 return Ok(Some(Cow::Borrowed(text)));
             }
+        }
+        if let Some(Node::Row { frame, slot, .. }) = self.top.bound.output.get(column)
+            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
+            && let Some(text) = slot.own_text(key, row)
+        {
+            return Ok(Some(Cow::Borrowed(text)));
         }
         self.text_of_any(column)
     }
 
     #[inline]
-    fn check_texts(&self, run: &TextRun, row: &'r [u8]) -> Texts<'r> {
-        let texts = run.check(row).map_or(Texts::None, Texts::Checked);
+    fn check_texts(&self, together: &BoundTexts) -> Texts<'r> {
+        let texts = match self.tuple.get(together.frame) {
+            Some(Frame::Row(_, row)) => together.run.check(row),
+            _ => None,
+        };
+        let texts = texts.map_or(Texts::None, Texts::Checked);
         self.texts.set(texts);
         texts
     }
 
     #[inline(never)]
     fn text_of_any(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        if let Node::Row { frame, slot, .. } = self.node(column)?
-            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
-            && let Some(text) = slot.own_text(key, row)
-        {
-            return Ok(Some(Cow::Borrowed(text)));
-        }
         self.get(column)?.into_text(column)
     }
 
     /// One column that is an integer, a timestamp (in milliseconds) or null.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a number costs as much as reading it"
+    )]
+    #[inline(always)]
     pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
         match self.node(column)?.number(self.tuple) {
             Some((number, _)) => Ok(Some(number)),
@@ -308,7 +329,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
 
     /// The values of the complete order, of which the cursor is made.
     pub fn cursor_values(&self) -> Result<Vec<Value>, AskError> {
-        values(&self.top.bound.cursor, &self.env()).map_err(unstop)
+        values(&self.top.bound.cursor, &self.env()).map_err(Stop::unrun)
     }
 
     #[inline]
@@ -329,7 +350,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
             let rows = rows.collect::<Result<Vec<_>, AskError>>()?;
             return Ok(ValueRef::Owned(Box::new(Value::List(rows))));
         }
-        node.eval(&self.env()).map_err(unstop)
+        node.eval(&self.env()).map_err(Stop::unrun)
     }
 
     fn env(&self) -> Env<'r, R::B> {
@@ -339,12 +360,5 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
             params: self.top.params,
             results: self.top.subs.results(),
         }
-    }
-}
-
-fn unstop(stop: Stop) -> AskError {
-    match stop {
-        Stop::Error(error) => error,
-        Stop::Need(slot) => AskError::Plan(format!("subplan {slot} was not run")),
     }
 }

@@ -2,11 +2,11 @@
 
 use super::AskError;
 use super::aggregate;
-use super::bound::{Bound, BoundInput, BoundOp, BoundSub, BoundTop, OpKind, Shape};
+use super::bound::{Bound, BoundInput, BoundOp, BoundSub, BoundTexts, BoundTop, OpKind, Shape};
 use super::elements;
 use super::merge;
 use super::order::Order;
-use super::range::Bounds;
+use super::range::{self, Bounds, Equal};
 use super::term::{Check, Kind, Node};
 use crate::layout::{Layout, TextRun};
 use querent_compiler::design::{self, Get, Op, Plan, Sub, Term, Test};
@@ -49,6 +49,7 @@ impl<'l> Binder<'l> {
             top: BoundTop {
                 names: names.collect(),
                 texts: text_run(&output, &scope),
+                has_subs: output.iter().any(Node::has_sub),
                 output,
                 cursor,
                 subs,
@@ -113,10 +114,20 @@ impl<'l> Binder<'l> {
                 let by = self.terms(by, scope, &mut subs)?;
                 OpKind::Distinct { input, by }
             }
-            Op::Sort { input, by, .. } => {
+            Op::Sort {
+                input,
+                by,
+                estimate,
+            } => {
                 let input = self.input(input, scope)?;
                 let order = self.order(by, scope, &mut subs)?;
-                OpKind::Sort { input, order }
+                // A number that is none, or too large, becomes one that is as near as can be.
+                let expected = estimate.rows.ceil() as usize;
+                OpKind::Sort {
+                    input,
+                    order,
+                    expected,
+                }
             }
             Op::Page { input, by, page } => {
                 self.param(page_param(page));
@@ -189,7 +200,9 @@ impl<'l> Binder<'l> {
             let layouts = self.layouts.len();
             AskError::Plan(format!("structure {structure} of a design of {layouts}"))
         })?;
-        let eq = self.terms(&get.eq, scope, subs)?;
+        let eq = self.terms(&get.eq, scope, subs)?.into_iter().enumerate();
+        let eq = eq.map(|(i, node)| Equal::new(node, layout.key.get(i)));
+        let eq: Vec<Equal> = eq.collect();
         if eq.len() > layout.key.len() {
             let (eq, parts) = (eq.len(), layout.key.len());
             let name = &layout.name;
@@ -208,6 +221,7 @@ impl<'l> Binder<'l> {
         Ok(Bounds {
             structure,
             layout: Arc::clone(layout),
+            same_key: range::same_key(&eq, layout.key.len()),
             eq,
             lower: bound(&get.lower)?,
             upper: bound(&get.upper)?,
@@ -383,7 +397,7 @@ fn column_node(frame: usize, column: usize, scope: &[Kind]) -> Result<Node, AskE
 }
 
 /// The longest run of texts that an answer shows of one frame.
-fn text_run(output: &[Node], scope: &[Kind]) -> Option<(usize, TextRun)> {
+fn text_run(output: &[Node], scope: &[Kind]) -> Option<BoundTexts> {
     let runs = scope.iter().enumerate().filter_map(|(at, kind)| {
         let Kind::Row(layout) = kind else {
             return None;
@@ -394,7 +408,15 @@ fn text_run(output: &[Node], scope: &[Kind]) -> Option<(usize, TextRun)> {
         });
         Some((at, TextRun::longest(layout, columns)?))
     });
-    runs.max_by_key(|(_, run)| run.len())
+    let (frame, run) = runs.max_by_key(|(_, run)| run.len())?;
+    let slots = output.iter().map(|node| match node {
+        Node::Row {
+            frame: of, slot, ..
+        } if *of == frame && run.holds(slot) => Some(*slot),
+        _ => None,
+    });
+    let slots = slots.collect();
+    Some(BoundTexts { frame, run, slots })
 }
 
 pub(super) fn page_param(page: &Page) -> ParamId {

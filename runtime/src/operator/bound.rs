@@ -10,7 +10,7 @@ use super::merge;
 use super::order::Order;
 use super::range::Bounds;
 use super::term::{Check, Node};
-use crate::layout::{Layout, TextRun};
+use crate::layout::{CommonSlot, Layout, TextRun};
 use querent_compiler::design::Plan;
 use querent_compiler::model::Page;
 use std::sync::Arc;
@@ -60,11 +60,21 @@ pub(super) struct Bound {
 pub(super) struct BoundTop {
     pub(super) names: Vec<Box<str>>,
     pub(super) output: Vec<Node>,
-    /// The texts of one frame that are checked together.
-    pub(super) texts: Option<(usize, TextRun)>,
+    /// Whether subplans are run for columns.
+    pub(super) has_subs: bool,
+    /// The texts that are checked together.
+    pub(super) texts: Option<BoundTexts>,
     pub(super) cursor: Vec<Node>,
     /// The subplans in the terms.
     pub(super) subs: Vec<BoundSub>,
+}
+
+/// Texts of one frame that are checked together.
+pub(super) struct BoundTexts {
+    pub(super) frame: usize,
+    pub(super) run: TextRun,
+    /// For each column of the answer that is one of them, where it is.
+    pub(super) slots: Vec<Option<CommonSlot>>,
 }
 
 /// A subplan in a term.
@@ -125,6 +135,8 @@ pub(super) enum OpKind {
     Sort {
         input: BoundInput,
         order: Order,
+        /// How many tuples the plan was priced for.
+        expected: usize,
     },
     Page {
         input: BoundInput,

@@ -9,6 +9,7 @@ use super::distinct::Distinct;
 use super::elements::Elements;
 use super::feed::Feed;
 use super::filter::Filter;
+use super::follow::Follow;
 use super::get::Get;
 use super::input::Input;
 use super::limit::{First, Last};
@@ -92,7 +93,12 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                     return Ok(Box::new(Direct::new(step, range)));
                 }
                 // An outer get gives a tuple for each of its input, so that no more are needed.
-                let feed = self.feed(input, if *outer { demand } else { whole })?;
+                let below = if *outer { demand } else { whole };
+                if R::AT_ONCE && range.is_point() && op.subs.is_empty() {
+                    let input = (self.op(&input.op, below)?, input.stride);
+                    return Ok(Box::new(Follow::new(step, input, range, *outer)));
+                }
+                let feed = self.feed(input, below)?;
                 Box::new(Get::new(step, feed, range, *outer, self.subs(&op.subs)?))
             }
             OpKind::Merge { input, parts } => {
@@ -122,10 +128,15 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 subs: self.subs(&op.subs)?,
                 seen: HashSet::new(),
             }),
-            OpKind::Sort { input, order } => {
+            OpKind::Sort {
+                input,
+                order,
+                expected,
+            } => {
                 let from = (self.op(&input.op, Demand::default())?, input.stride);
                 let subs = self.subs(&op.subs)?;
-                Box::new(Sort::new(step, from, order, subs, demand.limit))
+                let limit = demand.limit;
+                Box::new(Sort::new(step, from, order, subs, limit, *expected))
             }
             OpKind::Page { input, order, page } => {
                 return self.page(op, input, order, page, demand);

@@ -2,7 +2,7 @@
 //! `follow` needs.
 
 use super::range::Range;
-use super::term::{Env, Stop};
+use super::term::Env;
 use super::{AskError, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Read, Reader, Source};
 
@@ -46,8 +46,7 @@ impl<'a, R: Reader> Direct<'a, R> {
                 Ok(Some(read))
             }
             Ok(false) => Ok(None),
-            Err(Stop::Error(error)) => Err(error),
-            Err(Stop::Need(slot)) => Err(AskError::Plan(format!("subplan {slot} in a plain get"))),
+            Err(stop) => Err(stop.unrun()),
         }
     }
 }

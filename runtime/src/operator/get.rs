@@ -1,4 +1,5 @@
-//! `get` and `follow`: for each input tuple, the rows of one read.
+//! `get`: for each input tuple, the rows of one read. Reads are in flight while others are waited
+//! for.
 
 use super::feed::Feed;
 use super::range::Range;
@@ -98,45 +99,6 @@ impl<'a, R: Reader> Get<'a, R> {
         Ok(found)
     }
 
-    /// Point reads that are answered at once: no tuple is staged.
-    fn follow(
-        &mut self,
-        cx: &Context<'a, R>,
-        want: usize,
-        out: &mut Tuples<R::B>,
-    ) -> Result<Fill, AskError> {
-        let (mut added, mut reads) = (0, 0);
-        let reason = loop {
-            if added == want || self.exhausted {
-                break Fill::End;
-            }
-            match self.feed.ready(cx, want - added)? {
-                Fill::Rows => {}
-                Fill::Wait => break Fill::Wait,
-                Fill::End => {
-                    self.exhausted = true;
-                    break Fill::End;
-                }
-            }
-            let found = self.make_read(cx)?;
-            let tuple = self.feed.tuple();
-            let fill = match found {
-                Poll::Pending => break Fill::Wait,
-                Poll::Ready(false) => Fill::End,
-                Poll::Ready(true) => cx.reader.get(&self.read, &mut out.joined(tuple))?,
-            };
-            if fill == Fill::Rows {
-                (added, reads) = (added + 1, reads + 1);
-            } else if self.outer {
-                out.push_joined(tuple, Frame::Absent);
-                added += 1;
-            }
-            self.feed.skip();
-        };
-        cx.count(self.step, |actual| actual.reads += reads);
-        Ok(cx.settle(self.step, added, reason))
-    }
-
     /// The first of the reads has nothing more to give.
     fn done(&mut self) {
         if let Some(mut open) = self.open.pop_front() {
@@ -160,9 +122,6 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
         want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError> {
-        if R::AT_ONCE && self.range.is_point() {
-            return self.follow(cx, want, out);
-        }
         let mut added = 0;
         while added < want {
             self.open_ahead(cx, want - added)?;

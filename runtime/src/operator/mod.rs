@@ -18,6 +18,7 @@ mod distinct;
 mod elements;
 mod feed;
 mod filter;
+mod follow;
 mod get;
 mod input;
 mod limit;
@@ -38,6 +39,7 @@ pub use bound::BoundPlan;
 pub use nested::{NestedRow, NestedRows};
 pub use profile::{Actual, Step, steps};
 
+use self::sort::Place;
 use crate::cursor::CursorError;
 use crate::key::KeyError;
 use crate::row::RowError;
@@ -63,7 +65,8 @@ pub(crate) enum Frame<B> {
     Absent,
 }
 
-/// Tuples of `stride` frames each, one behind the other.
+/// Tuples of `stride` frames each, one behind the other. An operator may be given tuples of more
+/// frames than its own, which it leaves absent for those above it to fill in.
 #[derive(Debug)]
 pub(crate) struct Tuples<B> {
     stride: usize,
@@ -89,11 +92,11 @@ impl<B: Clone> Tuples<B> {
         self.frames.clear();
     }
 
-    /// Appends a tuple; the frames are as many as the stride.
+    /// Appends a tuple; the frames are no more than the stride.
+    #[inline]
     fn push(&mut self, frames: impl IntoIterator<Item = Frame<B>>) {
         self.frames.extend(frames);
-        self.count += 1;
-        debug_assert_eq!(self.frames.len(), self.count * self.stride);
+        self.complete();
     }
 
     /// Appends a tuple made of an outer tuple and one frame.
@@ -101,7 +104,49 @@ impl<B: Clone> Tuples<B> {
     fn push_joined(&mut self, outer: &[Frame<B>], frame: Frame<B>) {
         self.frames.extend_from_slice(outer);
         self.frames.push(frame);
+        self.complete();
+    }
+
+    /// Counts the tuple whose frames were appended last.
+    #[inline]
+    fn complete(&mut self) {
         self.count += 1;
+        debug_assert!(self.frames.len() <= self.count * self.stride);
+        while self.frames.len() < self.count * self.stride {
+            self.frames.push(Frame::Absent);
+        }
+    }
+
+    /// Makes room for tuples that are about to come.
+    fn reserve(&mut self, tuples: usize) {
+        self.frames.reserve(tuples * self.stride);
+    }
+
+    /// Fills in a frame that was left absent.
+    #[inline]
+    fn set(&mut self, i: usize, frame: usize, to: Frame<B>) {
+        if let Some(place) = self.frames.get_mut(i * self.stride + frame) {
+            *place = to;
+        }
+    }
+
+    /// Drops the tuples from the `from`-th on that have nothing in a frame.
+    fn drop_absent(&mut self, from: usize, frame: usize) {
+        let mut kept = from;
+        for i in from..self.count {
+            if matches!(self.get(i).get(frame), Some(Frame::Absent)) {
+                continue;
+            }
+            if kept < i {
+                for at in 0..self.stride {
+                    self.frames
+                        .swap(kept * self.stride + at, i * self.stride + at);
+                }
+            }
+            kept += 1;
+        }
+        self.count = kept;
+        self.frames.truncate(kept * self.stride);
     }
 
     /// A sink that appends a tuple for each row, made of an outer tuple and the row.
@@ -109,6 +154,7 @@ impl<B: Clone> Tuples<B> {
     fn joined<'o>(&'o mut self, outer: &'o [Frame<B>]) -> Joined<'o, B> {
         Joined {
             outer,
+            rest: self.stride.saturating_sub(outer.len() + 1),
             tuples: self,
         }
     }
@@ -134,6 +180,8 @@ impl<B: Clone> Tuples<B> {
 /// Rows on their way into tuples, each behind the frames of the outer tuple.
 struct Joined<'o, B> {
     outer: &'o [Frame<B>],
+    /// How many frames are left absent behind a row.
+    rest: usize,
     tuples: &'o mut Tuples<B>,
 }
 
@@ -158,6 +206,9 @@ impl<B: Clone> Sink<B> for Joined<'_, B> {
             outer => self.tuples.frames.extend_from_slice(outer),
         }
         self.tuples.frames.push(Frame::Row(key, row));
+        for _ in 0..self.rest {
+            self.tuples.frames.push(Frame::Absent);
+        }
         self.tuples.count += 1;
     }
 }
@@ -203,6 +254,19 @@ pub(crate) trait Operator<'a, R: Reader> {
         want: usize,
         out: &mut Tuples<R::B>,
     ) -> Result<Fill, AskError>;
+
+    /// [`Operator::fill`] for one who takes all tuples one by one: instead of appending to `out`,
+    /// which is empty, an operator that holds tuples may exchange it for them, however many they
+    /// are. They are then in the order of the places that it leaves in `order`.
+    fn hand_over(
+        &mut self,
+        cx: &Context<'a, R>,
+        out: &mut Tuples<R::B>,
+        order: &mut Vec<Place>,
+    ) -> Result<Fill, AskError> {
+        order.clear();
+        self.fill(cx, BATCH, out)
+    }
 }
 
 type Boxed<'a, R> = Box<dyn Operator<'a, R> + 'a>;

@@ -17,23 +17,99 @@ impl Order {
         flip: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Stop> {
-        for (node, direction) in &self.0 {
-            let direction = if flip {
-                opposite(*direction)
-            } else {
-                *direction
-            };
-            // What most tuples are ordered by is encoded from where it is stored.
-            if let Some((number, kind)) = node.number(env.tuple) {
-                key::encode_number(number, kind, direction, out);
-            } else if let Some(text) = node.key_text(env.tuple) {
-                key::encode_stored_text(text, direction, out);
-            } else {
-                key::encode_ordered(&node.eval(env)?, direction, out);
-            }
-        }
-        Ok(())
+        encode_all(&self.0, env, flip, out)
     }
+
+    /// The same without the first terms.
+    pub(super) fn encode_behind<B: Buf>(
+        &self,
+        terms: usize,
+        env: &Env<'_, B>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
+        encode_all(self.0.get(terms..).unwrap_or_default(), env, false, out)
+    }
+
+    /// The first bytes that the first term adds to [`Order::encode`]: where they differ in two
+    /// tuples, their order is that of the tuples.
+    #[inline]
+    pub(super) fn head<B: Buf>(
+        &self,
+        env: &Env<'_, B>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Head, Stop> {
+        let Some((node, direction)) = self.0.first() else {
+            return Ok(Head::default());
+        };
+        if let Some((number, kind)) = node.number(env.tuple) {
+            return Ok(Head {
+                bytes: key::ordered_number(number, kind, *direction),
+                length: key::NUMBER_LENGTH,
+            });
+        }
+        scratch.clear();
+        encode(node, *direction, env, scratch)?;
+        Ok(Head::of(scratch))
+    }
+}
+
+/// The beginning of an encoding.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head {
+    /// The first 16 bytes, as a number of the same order.
+    pub(super) bytes: u128,
+    /// How many bytes there are in all.
+    pub(super) length: usize,
+}
+
+impl Head {
+    #[inline]
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let head = bytes.first_chunk().copied().unwrap_or_else(|| {
+            let mut head = [0; 16];
+            let to = head.iter_mut();
+            to.zip(bytes).for_each(|(to, byte)| *to = *byte);
+            head
+        });
+        Head {
+            bytes: u128::from_be_bytes(head),
+            length: bytes.len(),
+        }
+    }
+}
+
+fn encode_all<B: Buf>(
+    terms: &[(Node, Direction)],
+    env: &Env<'_, B>,
+    flip: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), Stop> {
+    for (node, direction) in terms {
+        let direction = if flip {
+            opposite(*direction)
+        } else {
+            *direction
+        };
+        encode(node, direction, env, out)?;
+    }
+    Ok(())
+}
+
+/// Appends one term. What most tuples are ordered by is encoded from where it is stored.
+fn encode<B: Buf>(
+    node: &Node,
+    direction: Direction,
+    env: &Env<'_, B>,
+    out: &mut Vec<u8>,
+) -> Result<(), Stop> {
+    if let Some((number, kind)) = node.number(env.tuple) {
+        key::encode_number(number, kind, direction, out);
+    } else if let Some(text) = node.key_text(env.tuple) {
+        key::encode_stored_text(text, direction, out);
+    } else {
+        key::encode_ordered(&node.eval(env)?, direction, out);
+    }
+    Ok(())
 }
 
 /// The other direction.

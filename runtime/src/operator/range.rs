@@ -15,12 +15,72 @@ use std::sync::Arc;
 pub(super) struct Bounds {
     pub(super) structure: StructureId,
     pub(super) layout: Arc<Layout>,
-    pub(super) eq: Vec<Node>,
+    pub(super) eq: Vec<Equal>,
+    /// The frame whose key is the key of this read, to the byte.
+    pub(super) same_key: Option<usize>,
     pub(super) lower: Option<(Node, bool)>,
     pub(super) upper: Option<(Node, bool)>,
     /// Whether rows are read from the last key to the first, where the plan is not turned round.
     pub(super) reverse: bool,
     pub(super) page: Option<Page>,
+}
+
+/// The value of a key part.
+pub(super) struct Equal {
+    node: Node,
+    /// Whether it is a key part of the same form in the row at hand: its bytes are copied instead of
+    /// being decoded and encoded again.
+    alike: bool,
+}
+
+impl Equal {
+    /// Of the key part that is to have the value.
+    pub(super) fn new(node: Node, part: Option<&KeyPart>) -> Self {
+        let other = match &node {
+            Node::Row { layout, column, .. } => layout.key.get(*column),
+            _ => None,
+        };
+        // A null has bytes too, and is equal to nothing.
+        let alike = part.is_some_and(|part| !part.optional && other == Some(part));
+        Equal { node, alike }
+    }
+
+    /// The stored bytes of the value, where they are at hand.
+    #[inline]
+    fn stored<'t, B: Buf>(&self, env: &Env<'t, B>) -> Option<&'t [u8]> {
+        match &self.node {
+            Node::Row {
+                frame,
+                layout,
+                column,
+                ..
+            } if self.alike => match env.tuple.get(*frame)? {
+                Frame::Row(key, _) => layout.part_bytes(key, *column),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The frame whose whole key these values are, for a key of so many parts.
+pub(super) fn same_key(eq: &[Equal], parts: usize) -> Option<usize> {
+    let at = |equal: &Equal| match &equal.node {
+        Node::Row {
+            frame,
+            layout,
+            column,
+            ..
+        } if equal.alike && layout.key.len() == parts => Some((*frame, *column)),
+        _ => None,
+    };
+    let (frame, _) = at(eq.first()?)?;
+    let all = eq.len() == parts
+        && eq
+            .iter()
+            .enumerate()
+            .all(|(i, equal)| at(equal) == Some((frame, i)));
+    all.then_some(frame)
 }
 
 /// A get with what an ask adds to it.
@@ -84,39 +144,51 @@ impl Range<'_> {
         })
     }
 
-    fn keys<B: Buf>(&self, env: &Env<'_, B>, mut prefix: Vec<u8>) -> Result<Option<Keys>, Stop> {
-        prefix.clear();
-        prefix.reserve(KEY);
-        for (i, node) in self.bounds.eq.iter().enumerate() {
-            let part = self.part(i)?;
-            if let Some(bytes) = stored_alike(node, part, env) {
-                prefix.extend_from_slice(bytes);
+    /// Appends the key of a tuple's point read; false if nothing can be found.
+    #[inline]
+    pub(super) fn point<B: Buf>(&self, env: &Env<'_, B>, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        if !self.prefix(env, out)? {
+            return Ok(false);
+        }
+        if self.bounds.layout.key.is_empty() {
+            let key = self.bounds.layout.encode_key(&[]);
+            out.extend(key.map_err(|e| self.key_error(0, e))?);
+        }
+        // The one row is the cursor's own, which belongs to neither side of it.
+        Ok(self.page.is_none())
+    }
+
+    /// Appends the equal parts; false if nothing is equal to them.
+    #[inline]
+    fn prefix<B: Buf>(&self, env: &Env<'_, B>, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        let start = out.len();
+        out.reserve(KEY);
+        for (i, equal) in self.bounds.eq.iter().enumerate() {
+            if let Some(bytes) = equal.stored(env) {
+                out.extend_from_slice(bytes);
                 continue;
             }
-            let value = node.value_cow(env)?;
+            let value = equal.node.value_cow(env)?;
             if value.is_null() {
-                return Ok(None);
+                return Ok(false);
             }
-            match key::encode_part(&value, part, &mut prefix) {
+            match key::encode_part(&value, self.part(i)?, out) {
                 Ok(()) => {}
                 // Equal to no value that the part can have.
-                Err(KeyError::IntRange(_)) => return Ok(None),
+                Err(KeyError::IntRange(_)) => return Ok(false),
                 Err(source) => return Err(self.key_error(i, source).into()),
             }
         }
-        if prefix.len() > MAX_KEY {
-            return Ok(None);
-        }
+        Ok(out.len() - start <= MAX_KEY)
+    }
+
+    fn keys<B: Buf>(&self, env: &Env<'_, B>, mut prefix: Vec<u8>) -> Result<Option<Keys>, Stop> {
+        prefix.clear();
         if self.is_point() {
-            if self.bounds.layout.key.is_empty() {
-                prefix = self
-                    .bounds
-                    .layout
-                    .encode_key(&[])
-                    .map_err(|e| self.key_error(0, e))?;
-            }
-            // The one row is the cursor's own, which belongs to neither side of it.
-            return Ok(self.page.is_none().then_some(Keys::Point(prefix)));
+            return Ok(self.point(env, &mut prefix)?.then_some(Keys::Point(prefix)));
+        }
+        if !self.prefix(env, &mut prefix)? {
+            return Ok(None);
         }
         if self.bounds.lower.is_none() && self.bounds.upper.is_none() && self.page.is_none() {
             return Ok(Some(Keys::Prefix(prefix)));
@@ -248,30 +320,6 @@ impl Range<'_> {
             part: format!("{}, key part {}", self.bounds.layout.name, part + 1).into(),
             source: Box::new(source),
         }
-    }
-}
-
-/// The bytes of a value that is a key part of the same form in another structure: they are copied
-/// instead of being decoded and encoded again.
-#[inline]
-fn stored_alike<'t, B: Buf>(node: &Node, part: &KeyPart, env: &Env<'t, B>) -> Option<&'t [u8]> {
-    let Node::Row {
-        frame,
-        layout,
-        column,
-        ..
-    } = node
-    else {
-        return None;
-    };
-    let other = layout.key.get(*column)?;
-    // A null has bytes too, and is equal to nothing.
-    if part.optional || part != other {
-        return None;
-    }
-    match env.tuple.get(*frame)? {
-        Frame::Row(key, _) => layout.part_bytes(key, *column),
-        _ => None,
     }
 }
 

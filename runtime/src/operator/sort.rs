@@ -1,13 +1,14 @@
 //! `sort`: all tuples of the input, in order. Equal ones keep the input's order.
 //!
-//! Two flat buffers hold the tuples and the bytes that they are ordered by; what is moved about are
-//! their places.
+//! Tuples stay where they were put; what is moved about are their places, each with the first bytes
+//! of what its tuple is ordered by. All those bytes are made, in one flat buffer, only where two
+//! tuples begin alike.
 
-use super::order::Order;
+use super::order::{Head, Order};
 use super::sub::Subs;
+use super::term::{Env, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
-use std::cmp::Ordering;
 
 pub(super) struct Sort<'a, R: Reader> {
     step: usize,
@@ -16,60 +17,87 @@ pub(super) struct Sort<'a, R: Reader> {
     subs: Subs<'a, R>,
     /// No more tuples than this will be taken.
     limit: usize,
+    /// How many tuples are asked of the input at once.
+    batch: usize,
     tuples: Tuples<R::B>,
-    keys: Vec<u8>,
+    /// Of all tuples where the order has subplans, else of those whose heads are alike.
+    keys: Keys,
     places: Vec<Place>,
-    /// How many of the tuples have a place.
-    placed: usize,
+    /// Whether every head holds all of the first term.
+    whole: bool,
     /// How many have been handed out; none while the input is still being taken in.
     next: Option<usize>,
 }
 
-/// Where a tuple is, and what it is ordered by.
-#[derive(Clone, Copy)]
-struct Place {
-    /// The first bytes of its key: most comparisons need no more.
-    head: u128,
-    key: (usize, usize),
-    tuple: usize,
+/// More tuples than this are not made room for before they come.
+const MOST_EXPECTED: usize = 256;
+
+/// Most keys are not longer than this.
+const KEY: usize = 32;
+
+/// What tuples are ordered by, one behind the other.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    /// Where the key of each tuple is; empty where it has not been made.
+    spans: Vec<(usize, usize)>,
 }
 
+impl Keys {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+    }
+
+    /// Appends the key of the next tuple.
+    fn push(&mut self, key: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.spans.push((start, self.bytes.len()));
+    }
+
+    fn get(&self, tuple: usize) -> &[u8] {
+        let (start, end) = self.spans.get(tuple).copied().unwrap_or_default();
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
+/// The head of a tuple's key, which is all that most comparisons need, and behind it the tuple's
+/// number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u128);
+
 impl Place {
-    /// Of a key that ends where the buffer does.
-    fn new(keys: &[u8], from: usize, tuple: usize) -> Self {
-        let key = keys.get(from..).unwrap_or_default();
-        let head = key.first_chunk().copied().unwrap_or_else(|| {
-            let mut head = [0; 16];
-            head.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
-            head
-        });
-        Place {
-            head: u128::from_be_bytes(head),
-            key: (from, keys.len()),
-            tuple,
-        }
+    /// Bytes of the head.
+    const HEAD: usize = 11;
+    /// Bits of the number: more tuples do not fit into memory.
+    const NUMBER: u32 = 128 - 8 * Self::HEAD as u32;
+
+    #[inline]
+    fn new(head: u128, tuple: usize) -> Self {
+        Place(head >> Self::NUMBER << Self::NUMBER | tuple as u128)
     }
 
     #[inline]
-    fn cmp(&self, other: &Place, keys: &[u8]) -> Ordering {
-        self.head
-            .cmp(&other.head)
-            .then_with(|| self.key(keys).cmp(other.key(keys)))
-            .then(self.tuple.cmp(&other.tuple))
+    fn head(self) -> u128 {
+        self.0 >> Self::NUMBER
     }
 
-    fn key<'k>(&self, keys: &'k [u8]) -> &'k [u8] {
-        keys.get(self.key.0..self.key.1).unwrap_or_default()
+    #[inline]
+    pub(super) fn tuple(self) -> usize {
+        (self.0 & ((1 << Self::NUMBER) - 1)) as usize
     }
 }
 
 impl<'a, R: Reader> Sort<'a, R> {
+    /// `expected` is an estimate of how many tuples will come.
     pub(super) fn new(
         step: usize,
         (input, stride): (Boxed<'a, R>, usize),
         order: &'a Order,
         subs: Subs<'a, R>,
         limit: Option<usize>,
+        expected: usize,
     ) -> Self {
         Sort {
             step,
@@ -77,10 +105,11 @@ impl<'a, R: Reader> Sort<'a, R> {
             order,
             subs,
             limit: limit.unwrap_or(usize::MAX),
+            batch: expected.clamp(BATCH, MOST_EXPECTED),
             tuples: Tuples::new(stride),
-            keys: Vec::new(),
+            keys: Keys::default(),
             places: Vec::new(),
-            placed: 0,
+            whole: true,
             next: None,
         }
     }
@@ -93,59 +122,128 @@ impl<'a, R: Reader> Sort<'a, R> {
             }
             // Of many tuples under a small limit only the first few are kept.
             if self.places.len() / 2 > self.limit.max(BATCH) {
-                self.keep_first();
+                self.keep_first(cx)?;
             }
-            match self.input.fill(cx, BATCH, &mut self.tuples)? {
+            if self.places.is_empty() {
+                self.tuples.reserve(self.batch);
+            }
+            match self.input.fill(cx, self.batch, &mut self.tuples)? {
                 Fill::Rows => {}
                 Fill::Wait => return Ok(false),
                 Fill::End => break,
             }
         }
-        self.sort();
+        self.sort(cx)?;
         self.next = Some(0);
         Ok(true)
     }
 
     /// Gives the tuples that have none their places; false if a subplan waits.
     fn place(&mut self, cx: &Context<'a, R>) -> Result<bool, AskError> {
-        let (order, keys) = (self.order, &mut self.keys);
-        self.places.reserve(self.tuples.len() - self.placed);
-        while self.placed < self.tuples.len() {
-            let from = self.places.last().map_or(0, |place| place.key.1);
-            let tuple = self.tuples.get(self.placed);
-            let done = self.subs.resolve(cx, tuple, None, |env| {
-                keys.truncate(from);
-                order.encode(env, false, keys)
-            })?;
-            if done.is_pending() {
-                return Ok(false);
-            }
-            self.subs.reset();
-            self.places.push(Place::new(keys, from, self.placed));
-            self.placed += 1;
+        if !self.subs.is_empty() {
+            return self.place_by_keys(cx);
+        }
+        let unplaced = self.places.len()..self.tuples.len();
+        self.places.reserve(unplaced.len());
+        for at in unplaced {
+            let env = plain(cx, self.tuples.get(at));
+            let head = self.order.head(&env, &mut self.keys.bytes);
+            let head = head.map_err(Stop::unrun)?;
+            self.whole &= head.length <= Place::HEAD;
+            self.places.push(Place::new(head.bytes, at));
         }
         Ok(true)
     }
 
-    fn sort(&mut self) {
-        let keys = &self.keys;
-        self.places.sort_unstable_by(|a, b| a.cmp(b, keys));
-        self.places.truncate(self.limit);
+    /// The same where the order has subplans: they are run once, so that all of a key is made.
+    fn place_by_keys(&mut self, cx: &Context<'a, R>) -> Result<bool, AskError> {
+        let (order, keys) = (self.order, &mut self.keys);
+        for at in self.places.len()..self.tuples.len() {
+            let (tuple, start) = (self.tuples.get(at), keys.bytes.len());
+            let done = self.subs.resolve(cx, tuple, None, |env| {
+                keys.bytes.truncate(start);
+                order.encode(env, false, &mut keys.bytes)
+            })?;
+            if done.is_pending() {
+                keys.bytes.truncate(start);
+                return Ok(false);
+            }
+            self.subs.reset();
+            keys.spans.push((start, keys.bytes.len()));
+            let head = Head::of(keys.get(at));
+            self.places.push(Place::new(head.bytes, at));
+        }
+        Ok(true)
     }
 
-    /// Sorts, and forgets what is beyond the limit.
-    fn keep_first(&mut self) {
-        self.sort();
-        let mut tuples = Tuples::new(self.tuples.stride);
-        let mut keys = Vec::new();
-        for place in &mut self.places {
-            let from = keys.len();
-            keys.extend_from_slice(place.key(&self.keys));
-            tuples.push(self.tuples.take(place.tuple));
-            *place = Place::new(&keys, from, tuples.len() - 1);
+    /// Puts the places in order, and forgets those beyond the limit.
+    fn sort(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
+        self.places.sort_unstable();
+        let alike = |a: &Place, b: &Place| a.head() == b.head();
+        if !self.places.is_sorted_by(|a, b| !alike(a, b)) {
+            self.make_keys(cx)?;
+            let keys = &self.keys;
+            for run in self.places.chunk_by_mut(alike) {
+                run.sort_unstable_by(|a, b| {
+                    let (key, other) = (keys.get(a.tuple()), keys.get(b.tuple()));
+                    key.cmp(other).then(a.cmp(b))
+                });
+            }
         }
-        self.placed = tuples.len();
+        self.places.truncate(self.limit);
+        Ok(())
+    }
+
+    /// Makes the keys of tuples whose heads are alike, where they have none.
+    fn make_keys(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
+        if !self.subs.is_empty() {
+            return Ok(());
+        }
+        // Where heads hold all of the first term, it is equal in those that are alike.
+        let equal = usize::from(self.whole);
+        let keys = &mut self.keys;
+        keys.clear();
+        keys.spans.resize(self.tuples.len(), (0, 0));
+        keys.bytes.reserve(KEY * self.places.len());
+        for run in self.places.chunk_by(|a, b| a.head() == b.head()) {
+            for place in run.iter().filter(|_| run.len() > 1) {
+                let (tuple, start) = (place.tuple(), keys.bytes.len());
+                let env = plain(cx, self.tuples.get(tuple));
+                let made = self.order.encode_behind(equal, &env, &mut keys.bytes);
+                made.map_err(Stop::unrun)?;
+                if let Some(span) = keys.spans.get_mut(tuple) {
+                    *span = (start, keys.bytes.len());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts, and forgets the tuples beyond the limit.
+    fn keep_first(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
+        self.sort(cx)?;
+        let (mut tuples, mut keys) = (Tuples::new(self.tuples.stride), Keys::default());
+        for place in &mut self.places {
+            let tuple = place.tuple();
+            if !self.subs.is_empty() {
+                keys.push(self.keys.get(tuple));
+            }
+            *place = Place::new(place.0, tuples.len());
+            tuples.push(self.tuples.take(tuple));
+        }
         (self.tuples, self.keys) = (tuples, keys);
+        Ok(())
+    }
+}
+
+/// What terms without subplans are evaluated over.
+#[inline]
+fn plain<'t, R: Reader>(cx: &Context<'t, R>, tuple: &'t [Frame<R::B>]) -> Env<'t, R::B> {
+    Env {
+        tuple,
+        item: None,
+        params: cx.params,
+        results: &[],
     }
 }
 
@@ -153,10 +251,10 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
     fn start(&mut self, outer: &[Frame<R::B>]) {
         self.input.start(outer);
         self.subs.reset();
-        self.placed = 0;
         self.tuples.clear();
         self.keys.clear();
         self.places.clear();
+        self.whole = true;
         self.next = None;
     }
 
@@ -170,12 +268,28 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
             return Ok(Fill::Wait);
         }
         let next = self.next.unwrap_or_default();
-        let mut added = 0;
-        for place in self.places.iter().skip(next).take(want) {
-            out.push(self.tuples.take(place.tuple));
-            added += 1;
+        let rest = self.places.get(next..).unwrap_or_default();
+        let given = rest.get(..want).unwrap_or(rest);
+        out.reserve(given.len());
+        for place in given {
+            out.push(self.tuples.take(place.tuple()));
         }
-        self.next = Some(next + added);
-        Ok(cx.settle(self.step, added, Fill::End))
+        self.next = Some(next + given.len());
+        Ok(cx.settle(self.step, given.len(), Fill::End))
+    }
+
+    fn hand_over(
+        &mut self,
+        cx: &Context<'a, R>,
+        out: &mut Tuples<R::B>,
+        order: &mut Vec<Place>,
+    ) -> Result<Fill, AskError> {
+        if self.next.is_none() && !self.collect(cx)? {
+            return Ok(Fill::Wait);
+        }
+        order.clear();
+        std::mem::swap(order, &mut self.places);
+        std::mem::swap(out, &mut self.tuples);
+        Ok(cx.settle(self.step, order.len(), Fill::End))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::answer::Top;
 use super::bound::{BoundSub, Shape};
-use super::term::{Env, Node, Stop};
+use super::term::{Env, Stop};
 use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
 use crate::store::{Fill, Reader};
 use querent_compiler::value::Value;
@@ -58,6 +58,7 @@ impl<'a, R: Reader> Subs<'a, R> {
     }
 
     /// Forgets what the subplans gave: the next evaluation is over another tuple.
+    #[inline]
     pub(super) fn reset(&mut self) {
         for (slot, result) in self.slots.iter_mut().zip(&mut self.results) {
             slot.running = false;
@@ -68,9 +69,9 @@ impl<'a, R: Reader> Subs<'a, R> {
 
     /// True if a subplan's rows can be looked at where they were read.
     pub(super) fn can_gather(&self, at: usize) -> bool {
-        self.slots.get(at).is_some_and(|slot| {
-            matches!(slot.shape, Shape::Nested) && !slot.top.bound.output.iter().any(Node::has_sub)
-        })
+        self.slots
+            .get(at)
+            .is_some_and(|slot| matches!(slot.shape, Shape::Nested) && !slot.top.bound.has_subs)
     }
 
     /// Reads all rows of a subplan and decodes none. Pending: call again with the same tuple.
@@ -99,6 +100,7 @@ impl<'a, R: Reader> Subs<'a, R> {
 
     /// Evaluates over a tuple, running the subplans that it needs. Pending: the store said *wait*;
     /// call again with the same tuple. The caller resets when it is done with the tuple.
+    #[inline]
     pub(super) fn resolve<T>(
         &mut self,
         cx: &Context<'a, R>,
@@ -116,18 +118,26 @@ impl<'a, R: Reader> Subs<'a, R> {
                 Ok(value) => return Ok(Poll::Ready(value)),
                 Err(Stop::Error(error)) => return Err(error),
                 Err(Stop::Need(at)) => {
-                    let (Some(slot), Some(result)) =
-                        (self.slots.get_mut(at), self.results.get_mut(at))
-                    else {
-                        return Err(AskError::Plan(format!("no subplan {at}")));
-                    };
-                    match slot.run(cx, tuple)? {
-                        Poll::Ready(value) => *result = Some(value),
-                        Poll::Pending => return Ok(Poll::Pending),
+                    if self.run(at, cx, tuple)?.is_pending() {
+                        return Ok(Poll::Pending);
                     }
                 }
             }
         }
+    }
+
+    /// Runs the subplan of a slot over a tuple.
+    #[inline(never)]
+    fn run(
+        &mut self,
+        at: usize,
+        cx: &Context<'a, R>,
+        tuple: &[Frame<R::B>],
+    ) -> Result<Poll<()>, AskError> {
+        let (Some(slot), Some(result)) = (self.slots.get_mut(at), self.results.get_mut(at)) else {
+            return Err(AskError::Plan(format!("no subplan {at}")));
+        };
+        Ok(slot.run(cx, tuple)?.map(|value| *result = Some(value)))
     }
 }
 

@@ -82,6 +82,17 @@ pub(super) enum Stop {
     Error(AskError),
 }
 
+impl Stop {
+    /// Of terms that have no subplans.
+    #[cold]
+    pub(super) fn unrun(self) -> AskError {
+        match self {
+            Stop::Error(error) => error,
+            Stop::Need(slot) => AskError::Plan(format!("subplan {slot} was not run")),
+        }
+    }
+}
+
 impl From<AskError> for Stop {
     fn from(error: AskError) -> Self {
         Stop::Error(error)
@@ -112,7 +123,11 @@ impl Node {
     }
 
     /// The number that the term is in a tuple, where it is one and is stored as most are.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a number costs as much as reading it"
+    )]
+    #[inline(always)]
     pub(super) fn number<B: Buf>(&self, tuple: &[Frame<B>]) -> Option<(i64, Number)> {
         let node = match self {
             // A count that is there is handed through as it is.

@@ -57,6 +57,18 @@ impl<B> Sink<B> for Batch<B> {
     }
 }
 
+/// Point reads of one structure that are asked for together: their keys, and where the rows go.
+pub trait Points<B> {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// The key of a read; empty where nothing can be found.
+    fn key(&self, at: usize) -> &[u8];
+    /// The same key, where its bytes are lent like those of a row.
+    fn lent(&self, at: usize) -> Option<B>;
+    /// The row of a read. What has none is passed over.
+    fn found(&mut self, at: usize, key: B, row: B);
+}
+
 /// What a fill gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
@@ -111,13 +123,36 @@ pub trait Reader {
     type S: Source<Self::B>;
     /// How many reads may be in flight: the back-pressure. 1 in process.
     const AHEAD: usize;
-    /// Whether [`Reader::get`] never says *wait*.
+    /// Whether [`Reader::get`] never says *wait*, so that [`Reader::points`] can be asked.
     const AT_ONCE: bool = false;
     /// Opens a read. Queues it where the store is remote; never blocks.
     fn open(&self, read: &Read) -> Result<Self::S, StoreError>;
     /// Appends the row of a read of one key, without a source where the store needs none.
     fn get(&self, read: &Read, out: &mut impl Sink<Self::B>) -> Result<Fill, StoreError> {
         self.open(read)?.fill(1, out)
+    }
+    /// Reads several keys of one structure, where the store never waits for one.
+    fn points(
+        &self,
+        structure: StructureId,
+        points: &mut impl Points<Self::B>,
+    ) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        for at in 0..points.count() {
+            let read = Read {
+                structure,
+                keys: Keys::Point(points.key(at).to_vec()),
+                reverse: false,
+                limit: None,
+            };
+            if !points.key(at).is_empty() {
+                self.get(&read, &mut batch)?;
+            }
+            for (key, row) in batch.rows.drain(..) {
+                points.found(at, key, row);
+            }
+        }
+        Ok(())
     }
 }
 
