@@ -131,6 +131,11 @@ fn print(found: &Calibration, terminal: &mut Terminal) -> Result<()> {
             faint(format!("{:.5}", place(&mut ships))),
         ]);
     }
+    grid.line([
+        name("near_rows"),
+        plain(number::count(cost.near_rows)),
+        faint(number::count(ships.near_rows)),
+    ]);
     grid.print(colour, out)?;
     let off = |m: &Measured| (m.estimated / m.micros - 1.0).abs();
     let mut errors: Vec<f64> = found.measured.iter().map(off).collect();

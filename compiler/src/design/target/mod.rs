@@ -53,7 +53,11 @@ pub struct Cost {
     pub index: f64,
     /// Per get (one partition or one seek).
     pub partition: f64,
-    /// Per get, for each doubling of the rows that it is one among.
+    /// So many rows are near at hand, whichever they are: in the caches of the processor.
+    #[serde(default = "one")]
+    pub near_rows: f64,
+    /// Per get, for each doubling of the rows that it is one among, from where they are no longer all
+    /// near.
     #[serde(default)]
     pub get_doubling: f64,
     /// Per row read.
@@ -64,7 +68,7 @@ pub struct Cost {
     pub insert: f64,
     /// Per row deleted.
     pub delete: f64,
-    /// Per row put or deleted, for each doubling of the rows that it is one among.
+    /// Per row put or deleted, for each such doubling.
     #[serde(default)]
     pub write_doubling: f64,
     /// Per byte written.
@@ -81,16 +85,25 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// How often the rows that are near would have to double to be so many.
+    fn doublings(&self, among: f64) -> f64 {
+        (1.0 + among.max(0.0) / self.near_rows.max(1.0)).log2()
+    }
+
     /// So many gets, each of one place among so many rows.
     pub(crate) fn gets(&self, gets: f64, among: f64) -> f64 {
-        gets * (self.partition + self.get_doubling * among.max(1.0).log2())
+        gets * (self.partition + self.get_doubling * self.doublings(among))
     }
 
     /// Rows put and deleted among so many, the bytes left out.
     pub(crate) fn writes(&self, puts: f64, deletes: f64, among: f64) -> f64 {
-        let each = self.write_doubling * among.max(1.0).log2();
+        let each = self.write_doubling * self.doublings(among);
         puts * (self.insert + each) + deletes * (self.delete + each)
     }
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Cost constants and rules by a name of their own: prices for a target's designs that are not the
