@@ -6,9 +6,8 @@ use querent_compiler::design::access::Access;
 use querent_compiler::design::{Design, Plan, StructureId};
 use querent_compiler::model::{EntityId, Field, Model, Sequence};
 use querent_compiler::value::Value;
-use querent_compiler::view::reads::{Position, Route, reads};
+use querent_compiler::view::reads::{Reads, node_reads};
 use querent_compiler::view::stored_types;
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// The name of the structure in which sequences count.
@@ -26,7 +25,7 @@ pub struct Schema {
     /// Access paths.
     pub access: Access,
     /// What each structure reads.
-    pub(crate) reads: Vec<BTreeMap<Route, Position>>,
+    pub(crate) reads: Vec<Reads>,
     /// The plans of the questions, bound when they are first asked.
     questions: Vec<OnceLock<BoundPlan>>,
     /// The plans that find what a change is about, by change, bound when they are first needed.
@@ -49,7 +48,8 @@ impl Schema {
         });
         let layouts = layouts.chain([sequence_layout()]).map(Arc::new).collect();
         let access = Access::new(&model, &design.structures);
-        let reads = design.structures.iter().map(|s| reads(&model, s)).collect();
+        let reads = design.structures.iter().map(|s| node_reads(&model, s));
+        let reads = reads.collect();
         let unbound = |plans: usize| (0..plans).map(|_| OnceLock::new()).collect();
         let questions = unbound(design.plans.len());
         let finds = design.writes.iter().map(|w| unbound(w.finds.len()));

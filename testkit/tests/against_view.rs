@@ -3,7 +3,7 @@
 
 use querent_compiler::model::{Model, Query};
 use querent_compiler::value::Value;
-use querent_compiler::view::eval::{Binding, Eval as View};
+use querent_compiler::view::eval::{Binding, Eval as View, Fixed};
 use querent_compiler::view::facts::MemoryFacts;
 use querent_testkit::generate::{self, Rng, Size};
 use querent_testkit::{Eval, Facts, same_answer, unlimited};
@@ -24,7 +24,8 @@ fn rows(model: &Model, facts: &Facts, query: &Query, params: &[Value]) -> Vec<Ve
     let mut singles = Vec::new();
     for (key, _) in memory.all(root) {
         let start = Binding::Instance(root, Rc::new(key.clone()));
-        for scope in view.matching(start, &query.over, &query.filter).unwrap() {
+        let matching = view.matching(start, &query.over, &query.filter, &Fixed::new());
+        for scope in matching.unwrap() {
             match &query.group {
                 None => singles.push(vec![scope]),
                 Some(by) => {

@@ -1,7 +1,7 @@
 //! The naive evaluator: the meaning of expressions, predicates and queries over a state of facts.
 //!
 //! It is used wherever meaning matters more than speed: to maintain structures (restricted to the
-//! anchors that a change touches), to verify them, and in tests.
+//! bindings that a change touches), to verify them, and in tests.
 
 use super::facts::{Facts, Key, slot_value};
 use super::typing::attribute_slot;
@@ -12,6 +12,7 @@ use crate::model::{
 use crate::value::Value;
 use crate::value::ops::{self, Accumulator};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What a node of a scope is bound to.
@@ -29,6 +30,10 @@ pub enum Binding {
         map_key: Rc<Value>,
     },
 }
+
+/// Nodes of a scope that are looked at in one instance only, by node id; the others in all that
+/// there are. The instances exist.
+pub type Fixed = BTreeMap<NodeId, Rc<Key>>;
 
 /// An evaluator over one state of the facts.
 #[derive(Clone, Copy, Debug)]
@@ -48,13 +53,19 @@ impl<'a, F: Facts> Eval<'a, F> {
         }
     }
 
-    /// All bindings of the unfolds from a start, in a deterministic order.
-    pub fn bindings(&self, start: Binding, over: &[Unfold]) -> Result<Vec<Vec<Binding>>, F::Error> {
+    /// All bindings of the unfolds from a start in which the fixed nodes are what they are fixed
+    /// to, in a deterministic order.
+    pub fn bindings(
+        &self,
+        start: Binding,
+        over: &[Unfold],
+        fixed: &Fixed,
+    ) -> Result<Vec<Vec<Binding>>, F::Error> {
         let mut all = vec![vec![start]];
-        for unfold in over {
+        for (node, unfold) in (1..).zip(over) {
             let mut next = Vec::new();
             for scope in all {
-                for element in self.unfold(&scope, unfold)? {
+                for element in self.unfold(&scope, unfold, fixed.get(&node))? {
                     let mut longer = scope.clone();
                     longer.push(element);
                     next.push(longer);
@@ -65,7 +76,12 @@ impl<'a, F: Facts> Eval<'a, F> {
         Ok(all)
     }
 
-    fn unfold(&self, scope: &[Binding], unfold: &Unfold) -> Result<Vec<Binding>, F::Error> {
+    fn unfold(
+        &self,
+        scope: &[Binding],
+        unfold: &Unfold,
+        fixed: Option<&Rc<Key>>,
+    ) -> Result<Vec<Binding>, F::Error> {
         let Some(parent) = scope.get(unfold.parent as usize) else {
             return Ok(vec![]);
         };
@@ -82,11 +98,18 @@ impl<'a, F: Facts> Eval<'a, F> {
                             .model
                             .entity(self.model.reference(*reference).entity)
                             .root;
-                        let found = self.facts.referrers(*reference, &key)?;
-                        return Ok(found
-                            .into_iter()
-                            .map(|key| Binding::Instance(from, Rc::new(key)))
-                            .collect());
+                        let found = match fixed {
+                            Some(one) if self.refers(from, one, *reference, &key)? => {
+                                vec![Rc::clone(one)]
+                            }
+                            Some(_) => vec![],
+                            None => {
+                                let all = self.facts.referrers(*reference, &key)?;
+                                all.into_iter().map(Rc::new).collect()
+                            }
+                        };
+                        let found = found.into_iter();
+                        return Ok(found.map(|key| Binding::Instance(from, key)).collect());
                     }
                     Many::Elements(attribute, path) => {
                         let Some(slot) = attribute_slot(self.model, *attribute) else {
@@ -102,6 +125,21 @@ impl<'a, F: Facts> Eval<'a, F> {
             }
         };
         Ok(elements(collection))
+    }
+
+    /// Whether an instance that exists refers to a target.
+    fn refers(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        reference: ReferenceId,
+        target: &[Value],
+    ) -> Result<bool, F::Error> {
+        let Some(slot) = self.model.slot(entity, Field::Reference(reference)) else {
+            return Ok(false);
+        };
+        let value = slot_value(self.model, self.facts, entity, key, slot)?;
+        Ok(matches!(value, Value::Key(found) if found == target))
     }
 
     /// Walks to-one steps; none where one of them is absent.
@@ -174,7 +212,7 @@ impl<'a, F: Facts> Eval<'a, F> {
             }
             Expr::Aggregate(aggregate) => match scope.get(aggregate.from as usize) {
                 Some(start) => {
-                    let inner = self.bindings(start.clone(), &aggregate.over)?;
+                    let inner = self.bindings(start.clone(), &aggregate.over, &Fixed::new())?;
                     self.aggregate(&inner, aggregate)?
                 }
                 None => Value::Null,
@@ -304,7 +342,7 @@ impl<'a, F: Facts> Eval<'a, F> {
                 let Some(start) = scope.get(*from as usize) else {
                     return Ok(false);
                 };
-                for inner in self.bindings(start.clone(), over)? {
+                for inner in self.bindings(start.clone(), over, &Fixed::new())? {
                     let found = match filter {
                         Some(filter) => self.holds(&inner, filter)?,
                         None => true,
@@ -318,15 +356,16 @@ impl<'a, F: Facts> Eval<'a, F> {
         })
     }
 
-    /// The bindings of a query from its start that pass its filter.
+    /// The bindings of a query from its start, some nodes being fixed, that pass its filter.
     pub fn matching(
         &self,
         start: Binding,
         over: &[Unfold],
         filter: &[Pred],
+        fixed: &Fixed,
     ) -> Result<Vec<Vec<Binding>>, F::Error> {
         let mut found = Vec::new();
-        'scopes: for scope in self.bindings(start, over)? {
+        'scopes: for scope in self.bindings(start, over, fixed)? {
             for pred in filter {
                 if !self.holds(&scope, pred)? {
                     continue 'scopes;
@@ -339,12 +378,11 @@ impl<'a, F: Facts> Eval<'a, F> {
 
     /// The rows of a nested query from the node it hangs on (no cursor).
     fn query(&self, start: Binding, query: &Query) -> Result<Vec<Vec<Value>>, F::Error> {
-        let scopes = self.matching(start, &query.over, &query.filter)?;
+        let scopes = self.matching(start, &query.over, &query.filter, &Fixed::new())?;
         let groups = match &query.group {
             None => scopes.into_iter().map(|s| vec![s]).collect(),
             Some(by) => {
-                let mut groups: std::collections::BTreeMap<Vec<Value>, Vec<Vec<Binding>>> =
-                    std::collections::BTreeMap::new();
+                let mut groups: BTreeMap<Vec<Value>, Vec<Vec<Binding>>> = BTreeMap::new();
                 for scope in scopes {
                     let key: Result<Vec<_>, _> = by.iter().map(|e| self.expr(&scope, e)).collect();
                     groups.entry(key?).or_default().push(scope);

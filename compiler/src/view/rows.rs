@@ -1,6 +1,6 @@
 //! The rows of a structure, by definition.
 
-use super::eval::{Binding, Eval};
+use super::eval::{Binding, Eval, Fixed};
 use super::facts::{Facts, Key, MemoryFacts};
 use super::{Kind, Structure};
 use crate::model::{Expr, Model};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// count behind the columns.
 pub type Rows = BTreeMap<Vec<Value>, Vec<Value>>;
 
-/// What one anchor contributes to a structure.
+/// What one anchor contributes to a structure, by all of its bindings or some.
 #[derive(Clone, Debug, Default)]
 pub struct Contribution {
     /// One entry per binding: the row's key, and per column the copied value or, for an aggregate
@@ -28,14 +28,33 @@ pub fn contribution<F: Facts>(
     facts: &F,
     anchor: &[Value],
 ) -> Result<Contribution, F::Error> {
+    contribution_of(model, structure, facts, anchor, [&Fixed::new()])
+}
+
+/// What an anchor contributes by those of its bindings that agree with at least one of the `parts`.
+/// A binding counts once, however many it agrees with.
+pub fn contribution_of<'p, F: Facts>(
+    model: &Model,
+    structure: &Structure,
+    facts: &F,
+    anchor: &[Value],
+    parts: impl IntoIterator<Item = &'p Fixed>,
+) -> Result<Contribution, F::Error> {
     let root = model.entity(structure.anchor).root;
     if !facts.exists(root, anchor)? {
         return Ok(Contribution::default());
     }
     let eval = Eval::new(model, facts, &[]);
     let start = Binding::Instance(root, Rc::new(anchor.to_vec()));
-    let mut bindings = Vec::new();
-    for scope in eval.matching(start, &structure.over, &structure.filter)? {
+    let mut scopes = Vec::new();
+    for fixed in parts {
+        let found = eval.matching(start.clone(), &structure.over, &structure.filter, fixed)?;
+        scopes.extend(found);
+    }
+    scopes.sort_unstable();
+    scopes.dedup();
+    let mut bindings = Vec::with_capacity(scopes.len());
+    for scope in scopes {
         let key: Result<Vec<_>, _> = structure.key().map(|e| eval.expr(&scope, e)).collect();
         let columns: Result<Vec<_>, _> = structure
             .columns

@@ -10,20 +10,15 @@ use crate::store::{Batch, Fill, Keys, Read, Reader, Source, Store};
 use querent_compiler::model::{EntityId, Field, ReferenceId};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::Key;
-use querent_compiler::view::reads::RouteStep;
+use querent_compiler::view::reads::Reads;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 /// The references that some structure walks from the target to those that refer to it.
 fn walked_back(schema: &Schema) -> BTreeSet<ReferenceId> {
-    let steps = schema.reads.iter().flat_map(|reads| reads.keys()).flatten();
-    steps
-        .filter_map(|step| match step {
-            RouteStep::Back(reference) => Some(*reference),
-            RouteStep::One(_) => None,
-        })
-        .collect()
+    let reads = schema.reads.iter();
+    reads.flat_map(Reads::walked_back).collect()
 }
 
 /// Collects the references of fact rows.

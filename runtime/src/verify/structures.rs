@@ -14,7 +14,6 @@ use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
 use querent_compiler::view::Kind;
 use querent_compiler::view::facts::Key;
-use querent_compiler::view::reads::RouteStep;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -148,12 +147,9 @@ impl<R: Reader> Audit<'_, R> {
     /// of them are out of sight is not known.
     fn hidden(&self, id: StructureId) -> Option<EntityId> {
         let model = &self.schema.model;
-        let routes = self.schema.reads.get(usize::from(id))?.keys().flatten();
-        routes
-            .filter_map(|step| match step {
-                RouteStep::Back(r) => Some(model.entity(model.reference(*r).entity).root),
-                RouteStep::One(_) => None,
-            })
+        let walked = self.schema.reads.get(usize::from(id))?.walked_back();
+        walked
+            .map(|r| model.entity(model.reference(r).entity).root)
             .find(|&entity| self.damage.touches(entity))
     }
 
