@@ -104,3 +104,22 @@ fn a_finding_stands_in_its_own_schema() {
     let second = text.find("schema second").unwrap();
     assert!(unused.diagnostic(&text).span.start > second);
 }
+
+/// What a structure that groups unfolds by `over` is what its aggregates are about.
+#[test]
+fn an_aggregate_of_a_group_is_about_what_is_unfolded() {
+    let model = "model m\n\
+                 entity Sale (1k) {\n  id bigint key\n  shop text(9)\n  \
+                 lines list<{ price int }> (avg 3, max 9)\n}\n\
+                 question paid (1/s)\n  select lines { price } from Sale where id = $id\n\
+                 change sell (1/s)  insert Sale\n";
+    let block = "schema s {\n  totals groups Sale over lines by shop keep sum(lines.price)\n}\n";
+    let text = model;
+    let (model, _) = given("m", text, block, &options("embedded"));
+    let structure = &model.schemas[0].structures[0];
+    assert_eq!(structure.over.len(), 1);
+    let printed = querent_compiler::design::source::schema(&model, "s", &[structure.clone()]);
+    assert!(printed.contains("keep sum(lines.price)"), "{printed}");
+    let again = given("m", text, &printed, &options("embedded")).0;
+    assert_eq!(again.schemas[0].structures[0], *structure);
+}

@@ -37,6 +37,33 @@ impl Context<'_> {
             return self.misused(span, "an aggregate inside an aggregate", "aggregate once");
         }
         let mut inner = scope.inside(true, true, Aggregates::None);
+        if scope.hidden && !call.star {
+            // A structure that groups says by `over` what its bindings are.
+            let mut bindings = scope.clone();
+            bindings.aggregates = Aggregates::None;
+            bindings.elements = true;
+            if let [argument] = call.arguments.as_slice() {
+                let known = self.diagnostics.len();
+                let found = self.argument(&mut bindings, function, call.distinct, argument);
+                if let Some((Some(arg), ty)) = found
+                    && bindings.over.len() == scope.over.len()
+                    && scope.aggregates == Aggregates::All
+                {
+                    scope.groups = true;
+                    let aggregate = Aggregate {
+                        function,
+                        distinct: call.distinct,
+                        from: 0,
+                        over: vec![],
+                        arg: Some(arg),
+                    };
+                    let ty = result(function, ty);
+                    return Some((Expr::Aggregate(Box::new(aggregate)), ty));
+                }
+                // It leads on to others: a subquery, as in a question.
+                self.diagnostics.truncate(known);
+            }
+        }
         let (arg, ty) = match (call.star, call.arguments.as_slice()) {
             (true, []) if function == AggregateFn::Count => (None, Type::BigInt),
             (false, [argument]) => self.argument(&mut inner, function, call.distinct, argument)?,
@@ -68,13 +95,8 @@ impl Context<'_> {
         } else {
             aggregate.from = scope.here.node;
         }
-        let result = match function {
-            AggregateFn::Count => Type::BigInt,
-            AggregateFn::Sum if ty == Type::Int => Type::BigInt,
-            AggregateFn::Avg if ty != Type::Decimal => Type::Float,
-            _ => ty,
-        };
-        Some((Expr::Aggregate(Box::new(aggregate)), result))
+        let ty = result(function, ty);
+        Some((Expr::Aggregate(Box::new(aggregate)), ty))
     }
 
     fn argument(
@@ -111,5 +133,15 @@ impl Context<'_> {
 
     fn misused<T>(&mut self, span: Span, message: &str, help: &str) -> Option<T> {
         self.fail(Diagnostic::new(codes::AGGREGATE, span, message).help(help))
+    }
+}
+
+/// The type of an aggregate of values of a type.
+fn result(function: AggregateFn, ty: Type) -> Type {
+    match function {
+        AggregateFn::Count => Type::BigInt,
+        AggregateFn::Sum if ty == Type::Int => Type::BigInt,
+        AggregateFn::Avg if ty != Type::Decimal => Type::Float,
+        _ => ty,
     }
 }
