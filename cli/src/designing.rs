@@ -148,6 +148,9 @@ fn cost_model_named(name: &str) -> Result<CostModel> {
     }
     match target::cost_model(name) {
         Some(model) => Ok(model),
+        None if path.is_file() => {
+            bail!("`{name}` is no cost model: the name of a file of one ends in .json")
+        }
         None => unknown("cost model", name, target::COST_MODELS),
     }
 }

@@ -26,7 +26,7 @@ pub struct Plot {
     pub kinds: Option<[String; 2]>,
     /// What the points are to each other.
     pub like: Like,
-    /// The points, those of a series in its order. Only what is above 0 on both axes is shown.
+    /// The points, those of a series in its order. Only what is above 0 and finite on both axes is shown.
     pub points: Vec<Point>,
 }
 
@@ -90,7 +90,8 @@ impl Axis {
 impl Plot {
     /// The plot as SVG: the same for the same points.
     pub fn svg(&self) -> String {
-        let shown = self.points.iter().filter(|p| p.x > 0.0 && p.y > 0.0);
+        let seen = |n: f64| n > 0.0 && n.is_finite();
+        let shown = self.points.iter().filter(|p| seen(p.x) && seen(p.y));
         let shown: Vec<&Point> = shown.collect();
         let (xs, ys) = (shown.iter().map(|p| p.x), shown.iter().map(|p| p.y));
         let (across, up) = match self.like {

@@ -68,7 +68,7 @@ entity User (500) {
 }
 entity Profile (500) { id uuid key  user -> User as profile (avg 1, max 1)  bio text(100) }
 entity Order (2000) { user -> User key as orders (avg 4, max 90)  number int key  at timestamp  total decimal }
-entity Product (300) { code text(9) key  price decimal  colour Colour }
+entity Product (300) { code text(9) key  number decimal unique  short text(2, max 2)  price decimal  colour Colour }
 entity Bike is Product (100) { gears int }
 entity Tandem is Bike (20) { seats int }
 entity Line (6000) {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The facts are made up in the volumes that the model states, smaller by one factor where that is
 /// more than --rows. Every question is asked and every change made, one at a time, on an embedded
 /// database in a temporary folder; changes are not synced. What is printed is the median of 31
-/// blocks of runs.
+/// blocks of runs, of fewer where they take long.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// The models: files or folders
     #[arg(value_name = "MODEL", required = true)]
     pub(crate) models: Vec<PathBuf>,
-    /// Rows of facts at most
+    /// Rows of facts, about: entities of up to 50 keep them all
     #[arg(long, value_name = "N", default_value = "200000")]
     pub(crate) rows: u32,
     /// The mix, where a model has several; the first one by default
@@ -66,6 +66,7 @@ struct Tried {
     designed: Designed,
     rows: u64,
     bytes: u64,
+    rejected: Option<(u64, String)>,
     measured: Vec<Measured>,
 }
 
@@ -82,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     }
     let pairs: Vec<(f64, f64)> = all.iter().flat_map(pairs).collect();
     let correlation = (pairs.len() > 1).then(|| rank_correlation(&pairs));
+    let correlation = correlation.filter(|rho| rho.is_finite());
     if let Some(file) = &arguments.plot {
         let drawn = plot(&all, correlation).svg();
         std::fs::write(file, drawn).with_context(|| format!("writing {}", file.display()))?;
@@ -135,15 +137,18 @@ fn tried(model: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Result
     let path = folder.path().join("trial.db");
     let trial = Trial::create(&path, &text, schema, &mut |p| shown.load(&p))?;
     let of = designed.model.questions.len() + designed.model.changes.len();
-    let mut step = 0;
+    let (mut step, mut at) = (0, String::new());
     let measured = trial.measure(BLOCKS, &mut |name| {
         step += 1;
+        name.clone_into(&mut at);
         shown.step(step, of, name);
-    })?;
+    });
+    let measured = measured.with_context(|| format!("running {at}"))?;
     shown.finish();
     Ok(Some(Tried {
         rows: trial.rows,
         bytes: trial.bytes,
+        rejected: trial.rejected.clone(),
         measured,
         designed,
     }))
@@ -199,6 +204,12 @@ fn print(tried: &Tried, terminal: &mut Terminal) -> Result<()> {
         ]);
     }
     grid.print(colour, out)?;
+    if let Some((rejected, why)) = &tried.rejected {
+        writeln!(
+            out,
+            "  {rejected} made-up rows were rejected, the first because: {why}"
+        )?;
+    }
     for m in &tried.measured {
         if let Some(why) = &m.refusal {
             let (name, refused, runs) = (&m.name, m.refused, m.runs);
@@ -236,6 +247,7 @@ fn to_json(tried: &Tried) -> Json {
         "mix": tried.designed.design.mix,
         "rows": tried.rows,
         "bytes": tried.bytes,
+        "rejected": tried.rejected.as_ref().map_or(0, |(n, _)| *n),
         "statements": statements,
         "rank_correlation": rank_correlation(&pairs(tried)),
     })

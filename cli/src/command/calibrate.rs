@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// Measure the constants of the cost model on this machine and this disk
 ///
-/// Loads some 340,000 made-up rows of several widths into an embedded database in the folder, times
+/// Loads some 360,000 made-up rows of several widths into an embedded database in the folder, times
 /// point gets, lists, sorts, lookups that follow, and changes that write one row or many; finds the
 /// constants whose prices are nearest to what was measured; and removes the folder again. Design
 /// with them by `--cost-model FILE`.
@@ -57,6 +57,13 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
             folder.display()
         );
     }
+    // What cannot be written is not measured first.
+    if let Some(file) = &arguments.output {
+        let made = std::fs::File::create(file);
+        made.with_context(|| format!("writing {}", file.display()))?;
+    }
+    // Created here, so that what is removed is ours.
+    std::fs::create_dir(folder).with_context(|| format!("creating {}", folder.display()))?;
     let mut shown = Shown::new();
     let found = calibrate(
         folder,
@@ -107,7 +114,7 @@ fn print(found: &Calibration, terminal: &mut Terminal) -> Result<()> {
     )?;
     let mut grid = Grid::new(2, &[1, 2, 3, 4]);
     grid.head(&["", "rows", "measured", "by the constants", "of it"]);
-    for m in &found.measured {
+    for m in found.measured.iter().filter(|m| m.micros.is_finite()) {
         grid.line([
             name(&*m.name),
             plain(number::count(m.rows)),
@@ -138,7 +145,8 @@ fn print(found: &Calibration, terminal: &mut Terminal) -> Result<()> {
     ]);
     grid.print(colour, out)?;
     let off = |m: &Measured| (m.estimated / m.micros - 1.0).abs();
-    let mut errors: Vec<f64> = found.measured.iter().map(off).collect();
+    let timed = found.measured.iter().filter(|m| m.micros.is_finite());
+    let mut errors: Vec<f64> = timed.map(off).collect();
     errors.sort_by(f64::total_cmp);
     let middle = errors.get(errors.len() / 2).copied().unwrap_or(0.0);
     writeln!(

@@ -4,11 +4,10 @@ use super::reasons::{differences, only, upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
 use anyhow::Result;
+use querent_compiler::design::WritePlan;
 use querent_compiler::design::study::{Choice, Flip, Study};
-use querent_compiler::design::{Design, WritePlan};
 use querent_compiler::view::Structure;
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
 
 /// What has a name: a question, a change and a structure, as far as there are.
 pub(crate) fn named(designed: &Designed, name: &str) -> Result<Map<String, Json>> {
@@ -146,14 +145,10 @@ fn names(structures: &[&Structure]) -> Vec<String> {
 
 /// Both prices of each statement.
 pub(crate) fn versus(ours: &Designed, other: &Designed) -> Json {
-    let of = |design: &Design| -> BTreeMap<String, f64> {
-        let all = statements(design).map(|(name, _, cost)| (name.to_owned(), cost));
-        all.collect()
-    };
-    let theirs = of(&other.design);
     let compared: Vec<Json> = statements(&ours.design)
-        .map(|(name, weight, cost)| {
-            json!({ "name": name, "weight": weight, "cost": cost, "other": theirs.get(name) })
+        .zip(statements(&other.design))
+        .map(|((name, weight, cost), (_, _, other))| {
+            json!({ "name": name, "weight": weight, "cost": cost, "other": other })
         })
         .collect();
     json!({

@@ -9,7 +9,6 @@ use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::{self, number, structure};
 use anyhow::{Context, Result, anyhow};
 use querent_compiler::design::{Design, Options, source};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -81,11 +80,10 @@ pub(crate) fn print(
         unit.show(other.design.total)
     )?;
     writeln!(out, "\n{}", words::heading(colour, "Questions and changes"))?;
-    let theirs: BTreeMap<&str, f64> = statements(&other.design)
-        .map(|(name, _, cost)| (name, cost))
-        .collect();
+    // Both are designs of one model, so that their statements stand in one order.
     let mut lines: Vec<(&str, f64, f64, f64)> = statements(&ours.design)
-        .filter_map(|(name, weight, cost)| Some((name, weight, cost, *theirs.get(name)?)))
+        .zip(statements(&other.design))
+        .map(|((name, weight, cost), (_, _, theirs))| (name, weight, cost, theirs))
         .collect();
     lines.sort_by(|a, b| (b.1 * (b.3 - b.2)).total_cmp(&(a.1 * (a.3 - a.2))));
     let mut grid = Grid::new(2, &[1, 2, 3, 4]);

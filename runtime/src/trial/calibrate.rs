@@ -23,7 +23,7 @@ pub struct Calibration {
     pub cost: Cost,
     /// What they were found from; the estimates are those of the constants.
     pub measured: Vec<Measured>,
-    /// Rows loaded, and their bytes on disk.
+    /// Rows loaded.
     pub rows: u64,
     /// Bytes on disk.
     pub bytes: u64,

@@ -91,14 +91,19 @@ impl<'m> Draw<'m> {
                 Value::Record(parts.collect())
             }
             Type::List(inner, _) => {
-                let elements = (0..LIST).map(|_| self.param(known, id, vec![u16::MAX], inner));
+                // No part of an element is known by itself.
+                let mut path = path;
+                path.push(u16::MAX);
+                let elements = (0..LIST).map(|_| self.param(known, id, path.clone(), inner));
                 Value::List(elements.collect())
             }
             Type::Key(entity) => {
                 let any = self.any(*entity);
                 let mut parts = self.sample.key(any);
                 for (at, part) in parts.iter_mut().enumerate() {
-                    if let Some(value) = known.get(&(id, vec![at as u16])) {
+                    let mut path = path.clone();
+                    path.push(at as u16);
+                    if let Some(value) = known.get(&(id, path)) {
                         part.clone_from(value);
                     }
                 }

@@ -46,6 +46,9 @@ pub struct Trial {
     pub rows: u64,
     /// Bytes on disk.
     pub bytes: u64,
+    /// Rows that were made up and rejected, and why the first one was: where a key has fewer values
+    /// than there are to be instances.
+    pub rejected: Option<(u64, String)>,
 }
 
 /// A statement, as it was estimated and as it was measured.
@@ -114,6 +117,10 @@ impl Trial {
             model,
             rows: report.loaded,
             bytes,
+            rejected: report
+                .rejects
+                .first()
+                .map(|first| (report.rejected, first.reason.clone())),
         })
     }
 
@@ -149,8 +156,10 @@ impl Trial {
 
     fn question(&self, question: &Question, blocks: usize, draw: &mut Draw) -> Result<Took, Error> {
         let mut took = Took::default();
-        let first = self.ask(question, 8, draw)?.0;
-        let runs = BLOCK.as_secs_f64() / (first.as_secs_f64() / 8.0).max(1e-9);
+        // The first one binds the plan, the second tells how many are a block.
+        self.ask(question, 1, draw)?;
+        let once = self.ask(question, 1, draw)?.0;
+        let runs = BLOCK.as_secs_f64() / once.as_secs_f64().max(1e-9);
         let runs = (runs as u32).clamp(1, RUNS);
         let start = Instant::now();
         while took.means.len() < blocks && (took.means.is_empty() || start.elapsed() < ENOUGH) {

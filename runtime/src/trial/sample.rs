@@ -18,6 +18,8 @@ const STEP_MILLIS: i64 = 60_000;
 const START_DAYS: i32 = 19_723;
 /// From the first day of uuids to 1970, in their ticks.
 const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
+/// Numbers repeat from here on: more than any machine holds, and no time overflows.
+const MOST: u64 = 10_000_000_000;
 /// Values of a collection's elements are drawn from so many.
 const ELEMENTS: u64 = 1000;
 
@@ -48,7 +50,7 @@ impl<'m> Sample<'m> {
 
     /// How many instances there are of an entity, those of its subtypes included.
     pub fn count(&self, entity: EntityId) -> u64 {
-        self.model.entity(entity).count.round().max(1.0) as u64
+        (self.model.entity(entity).count.round().max(1.0) as u64).min(MOST)
     }
 
     /// The concrete entities below a root, and how many instances each has by itself.
@@ -146,7 +148,7 @@ impl<'m> Sample<'m> {
         match (&a.ty, a.cardinality) {
             (Type::Bool, _) => 2,
             (Type::Enum(e), _) => self.model.enumeration(*e).members.len().max(1) as u64,
-            (_, Some(stated)) => stated.max(1.0) as u64,
+            (_, Some(stated)) => (stated.max(1.0) as u64).min(MOST),
             _ => self.count(a.entity),
         }
     }
@@ -211,15 +213,16 @@ impl<'m> Sample<'m> {
         self.nth(&a.ty, nth)
     }
 
-    /// Value number n of a type: others for other numbers, in order where the type is one of numbers
-    /// or times, and about as long as the type says.
+    /// Value number n of a type: others for other numbers (as far as the type has so many: dates of a
+    /// century, texts as long as they may be), in order where the type is one of numbers or times,
+    /// and about as long as the type says.
     pub fn nth(&self, ty: &Type, n: u64) -> Value {
         match ty {
             Type::Bool => Value::Bool(n % 2 == 1),
             Type::Int => Value::Int((n % i32::MAX as u64) as i64 + 1),
             Type::BigInt => Value::Int((n % i64::MAX as u64) as i64 + 1),
             Type::Float => Value::Float(n as f64 / 4.0),
-            Type::Decimal => Value::Decimal(Decimal::new((n >> 1) as i64, 2).normalize()),
+            Type::Decimal => Value::Decimal(Decimal::new((n % MOST) as i64, 2).normalize()),
             Type::Text(size) => Value::Text(text(size, n)),
             Type::Any => Value::Text(text(
                 &Size {
@@ -231,7 +234,7 @@ impl<'m> Sample<'m> {
             Type::Cursor => Value::Null,
             Type::Blob(size) => Value::Blob(text(size, n).into_bytes()),
             Type::Date => Value::Date(START_DAYS + (n % 36_500) as i32),
-            Type::Timestamp => Value::Timestamp(START_MILLIS + n as i64 * STEP_MILLIS),
+            Type::Timestamp => Value::Timestamp(START_MILLIS + (n % MOST) as i64 * STEP_MILLIS),
             Type::Uuid => {
                 let (high, low) = (scrambled(n), scrambled(n ^ u64::MAX));
                 Value::Uuid((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
@@ -319,6 +322,8 @@ fn scrambled(n: u64) -> u64 {
 fn text(size: &Size, n: u64) -> String {
     let wanted = (size.avg * (0.75 + (scrambled(n) % 512) as f64 / 1024.0)).round();
     let wanted = wanted.min(size.max.unwrap_or(wanted)).max(1.0) as usize;
+    let most = size.max.map_or(DIGITS * 2, |max| max.max(1.0) as usize);
+    let n = n % 26u64.saturating_pow(most.min(DIGITS * 2) as u32).max(1);
     // Of 32 bits, so that neighbours are far apart and seven letters are enough.
     let long = wanted >= DIGITS && n < 1 << 32;
     let mut left = if long {
@@ -345,7 +350,7 @@ fn text(size: &Size, n: u64) -> String {
 }
 
 fn timeuuid(n: u64) -> [u8; 16] {
-    let millis = START_MILLIS as u64 + n * STEP_MILLIS as u64;
+    let millis = START_MILLIS as u64 + (n % MOST) * STEP_MILLIS as u64;
     let ticks = millis * 10_000 + GREGORIAN_TICKS;
     let mut out = [0; 16];
     out[..4].copy_from_slice(&(ticks as u32).to_be_bytes());

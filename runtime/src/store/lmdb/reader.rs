@@ -258,7 +258,7 @@ const ASCENDING: usize = 4;
 /// A step to the next row costs about a sixth of a get.
 const NEAR: usize = 4;
 
-/// True if a key is not below the one before it, or equal.
+/// True if a key is above the one before it.
 fn ascends<'t>(points: &impl Points<&'t [u8]>, at: usize) -> bool {
     at.checked_sub(1)
         .is_none_or(|before| points.key(before) < points.key(at))
