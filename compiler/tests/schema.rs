@@ -118,7 +118,8 @@ fn an_aggregate_of_a_group_is_about_what_is_unfolded() {
     let (model, _) = given("m", text, block, &options("embedded"));
     let structure = &model.schemas[0].structures[0];
     assert_eq!(structure.over.len(), 1);
-    let printed = querent_compiler::design::source::schema(&model, "s", &[structure.clone()]);
+    let printed =
+        querent_compiler::design::source::schema(&model, "s", std::slice::from_ref(structure));
     assert!(printed.contains("keep sum(lines.price)"), "{printed}");
     let again = given("m", text, &printed, &options("embedded")).0;
     assert_eq!(again.schemas[0].structures[0], *structure);
