@@ -2,13 +2,12 @@
 //! computed without the others.
 
 use crate::Result;
+use querent_compiler::value::{TIMEUUID_EPOCH, timeuuid};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub const CATEGORIES: u64 = 50;
 const START: i64 = 1_600_000_000_000;
-/// Between the Gregorian calendar's beginning and 1970, in units of 100 ns.
-const GREGORIAN: u64 = 0x01b2_1dd2_1381_4000;
 
 /// How much there is. A user has 20 posts on average, as in the model.
 #[derive(Clone, Copy)]
@@ -35,15 +34,9 @@ pub fn mix(of: u64, seed: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// A version 1 uuid: time first in its meaning, not in its bytes.
-fn timeuuid(millis: i64, number: u64) -> [u8; 16] {
-    let ticks = millis as u64 * 10_000 + GREGORIAN + number % 10_000;
-    let mut id = [0; 16];
-    id[..4].copy_from_slice(&(ticks as u32).to_be_bytes());
-    id[4..6].copy_from_slice(&((ticks >> 32) as u16).to_be_bytes());
-    id[6..8].copy_from_slice(&((ticks >> 48) as u16 | 0x1000).to_be_bytes());
-    id[8..].copy_from_slice(&(mix(number, 9) | 1 << 63).to_be_bytes());
-    id
+fn id_at(millis: i64, number: u64) -> [u8; 16] {
+    let ticks = millis as u64 * 10_000 + TIMEUUID_EPOCH + number % 10_000;
+    timeuuid(ticks, mix(number, 9) | 1 << 63)
 }
 
 fn uuid_text(id: [u8; 16]) -> String {
@@ -67,7 +60,7 @@ pub fn posted_at(post: u64) -> i64 {
 }
 
 pub fn post_id(post: u64) -> [u8; 16] {
-    timeuuid(posted_at(post), post)
+    id_at(posted_at(post), post)
 }
 
 /// Text of about `average` letters, half of it to one and a half.
@@ -123,7 +116,7 @@ impl Size {
     pub fn comment(self, comment: u64) -> Comment {
         let at = START + comment as i64 * 150;
         Comment {
-            id: timeuuid(at, comment),
+            id: id_at(at, comment),
             body: text(200, comment, 50),
             at,
             post: mix(comment, 60) % self.posts,

@@ -1,7 +1,7 @@
 //! A fact row from one JSON object.
 
 use super::{CodecError, check_bounds, from_json, json, scalar};
-use crate::model::{EntityId, EntityKind, Field, Model, Type};
+use crate::model::{EntityId, Field, Model, Type};
 use crate::value::Value;
 use serde_json::{Map, Value as Json};
 
@@ -216,16 +216,7 @@ fn declared_for(model: &Model, concrete: EntityId, field: Field) -> bool {
         Field::Attribute(id) => model.attribute(id).entity,
         Field::Reference(id) => model.reference(id).entity,
     };
-    let mut at = concrete;
-    loop {
-        if at == declaring {
-            return true;
-        }
-        match model.entity(at).kind {
-            EntityKind::Sub(above) => at = above,
-            EntityKind::Root | EntityKind::Link => return false,
-        }
-    }
+    model.is_a(concrete, declaring)
 }
 
 /// Attributes of an optional reference are optional themselves: the resolver sees to that.

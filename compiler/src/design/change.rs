@@ -1,8 +1,9 @@
 //! What changes do: their effects on the facts, the reads that maintenance and checks need, and
 //! the rows that each structure gets written.
 
+use super::assumed::LIST;
 use super::shape::reference_paths;
-use super::stats::{Extent, LIST, Stats};
+use super::stats::{Extent, Stats};
 use crate::model::{
     Change, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred,
     Query, ReferenceId, Statement, Type,

@@ -2,6 +2,7 @@
 
 pub mod access;
 mod assemble;
+pub mod assumed;
 mod build;
 mod change;
 pub mod display;

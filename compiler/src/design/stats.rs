@@ -1,5 +1,6 @@
 //! Volumes: how many, how wide, how skewed. Averages price a design; maxima prove its limits.
 
+use super::assumed::{LIST, RANGE};
 use super::target::Rules;
 use crate::model::{
     Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, Pred, ReferenceId, Size,
@@ -13,10 +14,6 @@ use std::collections::BTreeMap;
 const DAY: f64 = 86_400.0;
 /// Where a maximum is not stated, it is this many times the average.
 const MAX_OVER_AVG: f64 = 100.0;
-/// The share of rows that a range or an inequality that nothing is known of lets pass.
-pub(crate) const RANGE: f64 = 0.1;
-/// Elements of a list parameter that nothing is known of.
-pub(crate) const LIST: f64 = 5.0;
 
 /// Volumes of one model.
 #[derive(Clone, Copy, Debug)]
@@ -449,11 +446,7 @@ fn extent(size: &Size) -> Extent {
 }
 
 fn type_cardinality(model: &Model, ty: &Type, count: f64) -> f64 {
-    match ty {
-        Type::Bool => 2.0,
-        Type::Enum(e) => model.enumeration(*e).members.len().max(1) as f64,
-        _ => count,
-    }
+    model.values_of(ty).unwrap_or(count)
 }
 
 /// Bytes of a value of a type, on average and at most.

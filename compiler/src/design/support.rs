@@ -106,7 +106,7 @@ pub(crate) fn cheapest(
         prices: vec![],
     };
     search.from(&mut vec![], &BTreeSet::new(), 0.0);
-    Some(search.prices)
+    search.best.is_finite().then_some(search.prices)
 }
 
 /// The search for the cheapest ways of several branches together.

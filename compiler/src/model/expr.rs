@@ -259,6 +259,18 @@ impl Compare {
             Compare::Ge => ">=",
         }
     }
+
+    /// The comparison with its sides exchanged.
+    #[must_use]
+    pub fn flipped(self) -> Compare {
+        match self {
+            Compare::Lt => Compare::Gt,
+            Compare::Le => Compare::Ge,
+            Compare::Gt => Compare::Lt,
+            Compare::Ge => Compare::Le,
+            Compare::Eq | Compare::Ne => self,
+        }
+    }
 }
 
 /// A predicate relative to a scope: true or false, never unknown (`not` of a comparison with null

@@ -295,6 +295,10 @@ impl Model {
         members.extend(&self.entity(root).subtypes);
         members
     }
+    /// Whether an entity is another one, or below it.
+    pub fn is_a(&self, entity: EntityId, other: EntityId) -> bool {
+        entity == other || self.entity(other).subtypes.contains(&entity)
+    }
     /// The slot of a field in the row of its root.
     pub fn slot(&self, entity: EntityId, field: Field) -> Option<usize> {
         self.root(entity).fields.iter().position(|&f| f == field)

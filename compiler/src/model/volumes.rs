@@ -1,6 +1,6 @@
 //! The same model with less in it.
 
-use super::{EntityId, Field, Model};
+use super::{EntityId, Field, Model, Type};
 
 /// Of an entity that has as many, no fewer than these are left: categories, regions and the like do
 /// not shrink with what refers to them.
@@ -10,6 +10,30 @@ impl Model {
     /// Rows of all facts together.
     pub fn rows(&self) -> f64 {
         self.roots().map(|root| self.entity(root).count).sum()
+    }
+
+    /// How many values a type has, where it says so.
+    pub fn values_of(&self, ty: &Type) -> Option<f64> {
+        match ty {
+            Type::Bool => Some(2.0),
+            Type::Enum(e) => Some(self.enumeration(*e).members.len().max(1) as f64),
+            _ => None,
+        }
+    }
+
+    /// The instances of an entity, of which there are no more than its key has values: links are
+    /// pairs.
+    fn most(&self, entity: EntityId) -> f64 {
+        let root = self.root(entity);
+        let parts = root.key.iter().map(|&slot| match root.fields.get(slot) {
+            Some(Field::Reference(r)) => self.most(self.reference(*r).target),
+            Some(Field::Attribute(a)) => {
+                let values = self.values_of(&self.attribute(*a).ty);
+                values.unwrap_or(f64::INFINITY)
+            }
+            _ => 1.0,
+        });
+        self.entity(entity).count.min(parts.product())
     }
 
     /// The model with volumes that add up to about so many rows, in the same proportions: for trials
@@ -27,26 +51,10 @@ impl Model {
                 .round()
                 .max(1.0);
         }
-        // Links are pairs: there are no more of them than there are pairs.
-        for at in (0..self.entities.len() as u32).map(EntityId) {
-            let ends = self.entity(at).key.iter();
-            let ends = ends.filter_map(|&slot| match self.entity(at).fields.get(slot)? {
-                Field::Reference(r) => Some(scaled.entity(self.reference(*r).target).count),
-                _ => None,
-            });
-            let only_ends = ends.clone().count() == self.entity(at).key.len();
-            let pairs = if only_ends {
-                ends.product()
-            } else {
-                f64::INFINITY
-            };
-            if let Some(entity) = scaled
-                .entities
-                .get_mut(at.index())
-                .filter(|e| !e.key.is_empty())
-            {
-                entity.count = entity.count.min(pairs);
-            }
+        let counts = (0..self.entities.len() as u32).map(|e| scaled.most(EntityId(e)));
+        let counts: Vec<f64> = counts.collect();
+        for (entity, count) in scaled.entities.iter_mut().zip(counts) {
+            entity.count = count;
         }
         let share = |e: EntityId| scaled.entity(e).count / self.entity(e).count.max(1.0);
         let references = self.references.iter().map(|was| {
@@ -80,6 +88,20 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn there_are_no_more_links_than_pairs() {
+        let text = "enum Kind { a, b }
+                    entity User (1M) { id bigint key  follows ->> User (avg 200, max 1k) as followers }
+                    entity Mark (3M) { user -> User key as marks (avg 3, max 9)  kind Kind key }
+                    question q (1/s) select id from User where id = $a";
+        let (model, found) = crate::parse("m", text);
+        let small = model
+            .unwrap_or_else(|| panic!("{found:?}"))
+            .scaled(10_000.0);
+        let counts: Vec<f64> = small.entities.iter().map(|e| e.count).collect();
+        assert_eq!(counts, [50.0, 100.0, 2500.0]);
+    }
+
     #[test]
     fn volumes_shrink_together() {
         let text = "entity User (2M) { id bigint key }

@@ -149,7 +149,7 @@ impl Context<'_> {
             return self.unorderable(&left_type, span);
         }
         if !reads_row(&left) && reads_row(&right) {
-            return Some(Pred::Compare(right, flipped(operator), left));
+            return Some(Pred::Compare(right, operator.flipped(), left));
         }
         Some(Pred::Compare(left, operator, right))
     }
@@ -271,16 +271,6 @@ fn reads_row(expr: &Expr) -> bool {
         Expr::Binary(_, a, b) | Expr::At(a, b) => reads_row(a) || reads_row(b),
         Expr::Call(_, arguments) => arguments.iter().any(reads_row),
         Expr::Path { .. } | Expr::Aggregate(_) | Expr::Nested(..) | Expr::Shape { .. } => true,
-    }
-}
-
-fn flipped(operator: Compare) -> Compare {
-    match operator {
-        Compare::Lt => Compare::Gt,
-        Compare::Le => Compare::Ge,
-        Compare::Gt => Compare::Lt,
-        Compare::Ge => Compare::Le,
-        same => same,
     }
 }
 

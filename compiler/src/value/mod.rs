@@ -69,8 +69,7 @@ impl Value {
 
     /// The time of a version 1 uuid in milliseconds since 1970.
     pub fn timeuuid_millis(id: &[u8; 16]) -> i64 {
-        const GREGORIAN_TO_UNIX_100NS: i64 = 0x01b2_1dd2_1381_4000;
-        (timeuuid_ticks(id) as i64 - GREGORIAN_TO_UNIX_100NS).div_euclid(10_000)
+        (timeuuid_ticks(id) as i64 - TIMEUUID_EPOCH as i64).div_euclid(10_000)
     }
 
     fn rank(&self) -> u8 {
@@ -95,6 +94,17 @@ impl Value {
             Value::Key(_) => 17,
         }
     }
+}
+
+/// Ticks of 100 ns from where version 1 uuids begin to count, in 1582, to 1970.
+pub const TIMEUUID_EPOCH: u64 = 0x01b2_1dd2_1381_4000;
+
+/// A version 1 uuid of a time in its own ticks, of which it holds 60 bits; the rest tells those of
+/// one moment apart.
+pub fn timeuuid(ticks: u64, rest: u64) -> [u8; 16] {
+    let high = ((ticks >> 48) & 0x0fff) | 0x1000;
+    let time = (ticks << 32) | ((ticks >> 16) & 0xffff_0000) | high;
+    ((u128::from(time) << 64) | u128::from(rest)).to_be_bytes()
 }
 
 /// The 60-bit count of 100 ns ticks in a version 1 uuid.

@@ -6,9 +6,7 @@ use super::facts::{KeyLayouts, LoadFacts, Origin, decode};
 use crate::Error;
 use crate::store::lmdb::{self, Lmdb};
 use crate::store::{ChangeError, Phase, Store, StoreError, WriteSet};
-use crate::verify::{
-    concrete, instance_text, is_a, references, slot_name, unique_key, unique_values,
-};
+use crate::verify::{concrete, instance_text, references, slot_name, unique_key, unique_values};
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{EntityId, Field, Type};
 use querent_compiler::value::Value;
@@ -175,7 +173,7 @@ fn dangling(facts: &LoadFacts<'_>, root: EntityId, row: &[Value]) -> Result<Opti
             let of = model.entity(target).root;
             let found = facts.row(of, &key)?;
             let leads = found.is_some_and(|row| {
-                concrete(model, of, &row).is_some_and(|c| is_a(model, c, target))
+                concrete(model, of, &row).is_some_and(|c| model.is_a(c, target))
             });
             if !leads {
                 let mut name = instance_text(model, of, &key);

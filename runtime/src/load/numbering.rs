@@ -10,7 +10,7 @@ use crate::Error;
 use crate::change::sequence_counter;
 use crate::facts::FactError;
 use crate::schema::Schema;
-use crate::verify::{Numbers, concrete, is_a, sequence_layout, slot_name};
+use crate::verify::{Numbers, concrete, sequence_layout, slot_name};
 use querent_compiler::model::{EntityId, Field, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::key_of_row;
@@ -123,9 +123,7 @@ fn unnumbered(
                 model.root(root).fields.get(slot),
                 concrete(model, root, row),
             ) {
-                (Some(Field::Attribute(a)), Some(of)) => {
-                    is_a(model, of, model.attribute(*a).entity)
-                }
+                (Some(Field::Attribute(a)), Some(of)) => model.is_a(of, model.attribute(*a).entity),
                 _ => false,
             }
     });

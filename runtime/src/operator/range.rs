@@ -7,7 +7,7 @@ use crate::layout::{KeyPart, Layout};
 use crate::store::{Buf, Keys, MAX_KEY, Read};
 use querent_compiler::design::StructureId;
 use querent_compiler::model::{Direction, Page, Type};
-use querent_compiler::value::Value;
+use querent_compiler::value::{TIMEUUID_EPOCH, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -343,8 +343,7 @@ fn within_reach(lower: Vec<u8>, upper: Option<Vec<u8>>) -> Option<(Vec<u8>, Opti
 
 /// The least timeuuid of a millisecond.
 fn first_timeuuid(at: i64) -> Result<Value, End> {
-    const GREGORIAN_TO_UNIX_100NS: i128 = 0x01b2_1dd2_1381_4000;
-    let ticks = i128::from(at) * 10_000 + GREGORIAN_TO_UNIX_100NS;
+    let ticks = i128::from(at) * 10_000 + i128::from(TIMEUUID_EPOCH);
     if ticks < 0 {
         return Err(End::Below);
     }

@@ -1,19 +1,13 @@
 //! Parameters for made-up facts: such that questions find something and changes are accepted.
 
 use super::sample::{Instance, Sample, mixed};
+use querent_compiler::design::assumed::{LIMIT, LIST, RANGE};
 use querent_compiler::model::{
     Change, Compare, EntityId, Expr, Field, Leaf, Many, ParamId, Pred, Query, Question, Statement,
     Type, Unfold,
 };
 use querent_compiler::value::{Value, ops};
 use std::collections::BTreeMap;
-
-/// A limit that a parameter gives.
-const LIMIT: i64 = 20;
-/// Elements of a list that a parameter gives.
-const LIST: u64 = 3;
-/// What a range with one bound lets pass is at most this share of the values, half of it on average.
-const RANGE: f64 = 0.2;
 
 /// Draws parameters, always the same from the same start.
 #[derive(Debug)]
@@ -94,7 +88,8 @@ impl<'m> Draw<'m> {
                 // No part of an element is known by itself.
                 let mut path = path;
                 path.push(u16::MAX);
-                let elements = (0..LIST).map(|_| self.param(known, id, path.clone(), inner));
+                let elements =
+                    (0..LIST as usize).map(|_| self.param(known, id, path.clone(), inner));
                 Value::List(elements.collect())
             }
             Type::Key(entity) => {
@@ -144,7 +139,7 @@ impl<'m> Draw<'m> {
             self.pred(pred, &query.filter, &nodes, known);
         }
         if let Some(Expr::Param(id, path)) = &query.limit {
-            learn(known, *id, path, Value::Int(LIMIT));
+            learn(known, *id, path, Value::Int(LIMIT as i64));
         }
         for item in &query.select {
             if let Expr::Nested(node, inner) = &item.expr
@@ -207,7 +202,7 @@ impl<'m> Draw<'m> {
                 self.compared(a, *op, (*id, path), beside, nodes, known);
             }
             Pred::Compare(Expr::Param(id, path), op, b) => {
-                self.compared(b, turned(*op), (*id, path), beside, nodes, known);
+                self.compared(b, op.flipped(), (*id, path), beside, nodes, known);
             }
             Pred::In(a, list) => {
                 for e in list {
@@ -223,7 +218,7 @@ impl<'m> Draw<'m> {
                     return;
                 };
                 let mut values = vec![];
-                for _ in 0..LIST {
+                for _ in 0..LIST as usize {
                     let other = Node::Instance(self.any(at.entity));
                     let others: Vec<Node> = std::iter::once(other)
                         .chain(nodes.iter().skip(1).cloned())
@@ -263,14 +258,16 @@ impl<'m> Draw<'m> {
                     ..
                 },
             ) if at.is_empty() => {
-                // Of two bounds, the middle lies between them.
+                // On average a range lets pass what prices assume. Of two bounds, the middle lies
+                // between them.
+                let most = 2.0 * RANGE;
                 let lower = matches!(op, Compare::Gt | Compare::Ge);
                 let both = beside.iter().filter(|p| ranges(p, a)).count() > 1;
                 let quantile = match (lower, both) {
-                    (true, true) => 0.5 - share * RANGE / 2.0,
-                    (false, true) => 0.5 + share * RANGE / 2.0,
-                    (true, false) => 1.0 - share * RANGE,
-                    (false, false) => share * RANGE,
+                    (true, true) => 0.5 - share * most / 2.0,
+                    (false, true) => 0.5 + share * most / 2.0,
+                    (true, false) => 1.0 - share * most,
+                    (false, false) => share * most,
                 };
                 let domain = self.sample.domain(*attribute) as f64;
                 let ty = &self.sample.model.attribute(*attribute).ty;
@@ -318,13 +315,7 @@ impl<'m> Draw<'m> {
             match statement {
                 Statement::Insert { entity, values, .. } => {
                     let row = self.new_row(*entity);
-                    for (slot, e) in values {
-                        if let Expr::Param(id, path) = e
-                            && let Some(value) = row.get(*slot)
-                        {
-                            learn(known, *id, path, value.clone());
-                        }
-                    }
+                    learn_row(known, values, &row);
                 }
                 Statement::Update {
                     entity,
@@ -335,13 +326,7 @@ impl<'m> Draw<'m> {
                     let found = self.any(*entity);
                     self.found(found, filter, condition.as_ref(), known);
                     let row = self.new_row(found.entity);
-                    for (slot, e) in set {
-                        if let Expr::Param(id, path) = e
-                            && let Some(value) = row.get(*slot)
-                        {
-                            learn(known, *id, path, value.clone());
-                        }
-                    }
+                    learn_row(known, set, &row);
                 }
                 Statement::Delete {
                     entity,
@@ -362,7 +347,7 @@ impl<'m> Draw<'m> {
                         _ => continue,
                     };
                     let mut elements = vec![];
-                    for _ in 0..LIST {
+                    for _ in 0..LIST as usize {
                         let mut here = known.clone();
                         here.retain(|(id, _), _| id != item);
                         self.statements(body, types, &mut here);
@@ -408,23 +393,23 @@ fn learn(known: &mut Known, id: ParamId, path: &[u16], value: Value) {
     }
 }
 
+/// Parameters that are values of a row, by slot.
+fn learn_row(known: &mut Known, values: &[(usize, Expr)], row: &[Value]) {
+    for (slot, e) in values {
+        if let Expr::Param(id, path) = e
+            && let Some(value) = row.get(*slot)
+        {
+            learn(known, *id, path, value.clone());
+        }
+    }
+}
+
 /// The part of a value that a path through records leads to.
 fn inner(value: Value, path: &[u16]) -> Value {
     path.iter().fold(value, |value, &at| match value {
         Value::Record(parts) => parts.into_iter().nth(usize::from(at)).unwrap_or_default(),
         _ => Value::Null,
     })
-}
-
-/// The comparison with its sides exchanged.
-fn turned(op: Compare) -> Compare {
-    match op {
-        Compare::Lt => Compare::Gt,
-        Compare::Le => Compare::Ge,
-        Compare::Gt => Compare::Lt,
-        Compare::Ge => Compare::Le,
-        same => same,
-    }
 }
 
 fn ranges(pred: &Pred, of: &Expr) -> bool {

@@ -6,7 +6,7 @@
 
 use querent_compiler::codec::entity_row_to_json;
 use querent_compiler::model::{AttributeId, EntityId, Field, Model, ReferenceId, Size, Type};
-use querent_compiler::value::Value;
+use querent_compiler::value::{TIMEUUID_EPOCH, Value, timeuuid};
 use rust_decimal::Decimal;
 use std::io::{self, Write};
 
@@ -16,8 +16,6 @@ const START_MILLIS: i64 = 1_704_067_200_000;
 const STEP_MILLIS: i64 = 60_000;
 /// Days from 1970 to 2024.
 const START_DAYS: i32 = 19_723;
-/// From the first day of uuids to 1970, in their ticks.
-const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
 /// Numbers repeat from here on: more than any machine holds, and no time overflows.
 const MOST: u64 = 10_000_000_000;
 /// Values of a collection's elements are drawn from so many.
@@ -81,7 +79,7 @@ impl<'m> Sample<'m> {
     pub fn instance(&self, entity: EntityId, number: u64) -> Instance {
         let root = self.model.entity(entity).root;
         let members = self.members(root);
-        let is_one = |e: EntityId| e == entity || self.model.entity(entity).subtypes.contains(&e);
+        let is_one = |e: EntityId| self.model.is_a(e, entity);
         let all: u64 = members.iter().filter(|m| is_one(m.0)).map(|m| m.1).sum();
         let (mut left, mut start) = (number % all.max(1), 0);
         for (member, own) in members {
@@ -145,12 +143,8 @@ impl<'m> Sample<'m> {
     /// How many values an attribute has.
     pub fn domain(&self, attribute: AttributeId) -> u64 {
         let a = self.model.attribute(attribute);
-        match (&a.ty, a.cardinality) {
-            (Type::Bool, _) => 2,
-            (Type::Enum(e), _) => self.model.enumeration(*e).members.len().max(1) as u64,
-            (_, Some(stated)) => (stated.max(1.0) as u64).min(MOST),
-            _ => self.count(a.entity),
-        }
+        let known = self.model.values_of(&a.ty).or(a.cardinality);
+        known.map_or_else(|| self.count(a.entity), |n| (n.max(1.0) as u64).min(MOST))
     }
 
     /// Where a reference of an instance leads.
@@ -173,9 +167,7 @@ impl<'m> Sample<'m> {
         let root = self.model.entity(of.entity).root;
         let entity = self.model.entity(root);
         let parts = self.key_numbers(root, of.number);
-        let has = |declared: EntityId| {
-            declared == of.entity || self.model.entity(declared).subtypes.contains(&of.entity)
-        };
+        let has = |declared: EntityId| self.model.is_a(of.entity, declared);
         let values = entity
             .fields
             .iter()
@@ -239,7 +231,11 @@ impl<'m> Sample<'m> {
                 let (high, low) = (scrambled(n), scrambled(n ^ u64::MAX));
                 Value::Uuid((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
             }
-            Type::TimeUuid => Value::TimeUuid(timeuuid(n)),
+            Type::TimeUuid => {
+                let millis = START_MILLIS as u64 + (n % MOST) * STEP_MILLIS as u64;
+                let ticks = millis * 10_000 + TIMEUUID_EPOCH;
+                Value::TimeUuid(timeuuid(ticks, n | 1 << 63))
+            }
             Type::Point => {
                 let (a, b) = (scrambled(n) % 180_000, scrambled(!n) % 360_000);
                 Value::Point(a as f64 / 1000.0 - 90.0, b as f64 / 1000.0 - 180.0)
@@ -346,17 +342,5 @@ fn text(size: &Size, n: u64) -> String {
             ' '
         });
     }
-    out
-}
-
-fn timeuuid(n: u64) -> [u8; 16] {
-    let millis = START_MILLIS as u64 + (n % MOST) * STEP_MILLIS as u64;
-    let ticks = millis * 10_000 + GREGORIAN_TICKS;
-    let mut out = [0; 16];
-    out[..4].copy_from_slice(&(ticks as u32).to_be_bytes());
-    out[4..6].copy_from_slice(&((ticks >> 32) as u16).to_be_bytes());
-    out[6..8].copy_from_slice(&((ticks >> 48) as u16 & 0x0fff | 0x1000).to_be_bytes());
-    out[8] = 0x80;
-    out[10..].copy_from_slice(&n.to_be_bytes()[2..]);
     out
 }

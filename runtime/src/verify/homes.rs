@@ -237,7 +237,7 @@ fn problems<R: Reader>(
             Field::Reference(r) => (model.reference(*r).entity, model.reference(*r).optional),
         };
         let name = || slot_name(model, root, slot);
-        let has = is_a(model, concrete, declared);
+        let has = model.is_a(concrete, declared);
         if value.is_null() {
             if has && !optional {
                 let note = format!("{}: found null, expected a value", name());
@@ -298,7 +298,7 @@ fn leads_somewhere<R: Reader>(
     match row {
         Ok(row) => {
             Ok(concrete(model, root, &row.unwrap_or_default())
-                .is_some_and(|c| is_a(model, c, target)))
+                .is_some_and(|c| model.is_a(c, target)))
         }
         Err(FactError::Row { .. }) => Ok(true),
         Err(error) => Err(error.into()),
@@ -314,11 +314,6 @@ pub(crate) fn concrete(model: &Model, root: EntityId, row: &[Value]) -> Option<E
         Some(Value::Enum(tag)) => model.type_members(root).get(usize::from(*tag)).copied(),
         _ => None,
     }
-}
-
-/// Whether an entity is another one, or below it.
-pub(crate) fn is_a(model: &Model, entity: EntityId, other: EntityId) -> bool {
-    entity == other || model.entity(other).subtypes.contains(&entity)
 }
 
 /// All references within a value.

@@ -16,7 +16,7 @@ mod structures;
 
 pub(crate) use finding::instance_text;
 pub use finding::{Difference, Finding, FindingKind};
-pub(crate) use homes::{concrete, is_a, references, slot_name, unique_key, unique_values};
+pub(crate) use homes::{concrete, references, slot_name, unique_key, unique_values};
 pub use repair::Repaired;
 pub(crate) use rows::StoredRows;
 pub(crate) use sequences::{Counter, Numbers, layout as sequence_layout};

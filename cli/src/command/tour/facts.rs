@@ -1,5 +1,6 @@
 //! Made-up facts of a forum: the same for the same seed, on every machine.
 
+use querent_compiler::value::TIMEUUID_EPOCH;
 use serde_json::{Value as Json, json};
 
 const USERS: usize = 200;
@@ -205,8 +206,7 @@ fn sentence(random: &mut Random) -> String {
 
 /// A version 1 identifier of a moment; the number keeps those of one moment apart.
 fn timeuuid(milliseconds: u64, number: u64) -> String {
-    // Steps of 100 ns since 1582-10-15, where these identifiers begin to count.
-    let ticks = milliseconds * 10_000 + 0x01b2_1dd2_1381_4000;
+    let ticks = milliseconds * 10_000 + TIMEUUID_EPOCH;
     format!(
         "{:08x}-{:04x}-1{:03x}-8000-{number:012x}",
         ticks & 0xffff_ffff,

@@ -4,10 +4,10 @@
 use super::matching::{Eq, EqValue, ExistsEq, Match, Problem, Range, Through};
 use super::supply::key_leaf_paths;
 use super::{Planner, Source, State};
+use crate::design::assumed::{LIST, RANGE};
 use crate::design::plan::{Bound, Estimate, Get, Op, Term};
 use crate::design::shape::{Requirement, ShapeId, key_paths, reference_paths};
 use crate::design::spread::directory;
-use crate::design::stats::{LIST, RANGE};
 use crate::model::{
     Compare, Direction, EntityId, Expr, Leaf, Many, NodeId, Page, Pred, ReferenceId, Unfold,
 };
@@ -182,7 +182,7 @@ impl Planner<'_> {
             return Some((a.clone(), op, self.term(state, b)?));
         }
         if usable(b) && !Mentions::of_expr(a).nodes.contains(&node) {
-            return Some((b.clone(), flipped(op), self.term(state, a)?));
+            return Some((b.clone(), op.flipped(), self.term(state, a)?));
         }
         None
     }
@@ -794,15 +794,5 @@ fn add_range(ranges: &mut Vec<Range>, expr: Expr, op: Compare, term: Term, filte
     };
     if side.is_none() {
         *side = Some((Bound { term, inclusive }, filter));
-    }
-}
-
-fn flipped(op: Compare) -> Compare {
-    match op {
-        Compare::Lt => Compare::Gt,
-        Compare::Le => Compare::Ge,
-        Compare::Gt => Compare::Lt,
-        Compare::Ge => Compare::Le,
-        Compare::Eq | Compare::Ne => op,
     }
 }

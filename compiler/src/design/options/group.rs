@@ -332,7 +332,7 @@ impl Planner<'_> {
                 })
                 .collect();
             let tests = tests?;
-            state.rows *= crate::design::stats::RANGE;
+            state.rows *= crate::design::assumed::RANGE;
             let estimate = Estimate {
                 rows: state.rows,
                 ..Estimate::default()

@@ -4,6 +4,7 @@ use super::atoms::{self, Mentions};
 use super::bind::{Partial, Wish, set_node};
 use super::supply::key_leaf_paths;
 use super::{PlanOption, Planner, Source, State, undominated};
+use crate::design::assumed::LIMIT;
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};
 use crate::design::shape::reference_paths;
 use crate::model::{
@@ -11,9 +12,6 @@ use crate::model::{
 };
 use crate::value::Value;
 use crate::view::typing::{NodeType, Scope};
-
-/// Rows taken where a limit is a parameter.
-const LIMIT: f64 = 20.0;
 
 impl Planner<'_> {
     /// All undominated ways to answer a query, from the start of a plan or inside one.
