@@ -146,7 +146,12 @@ fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
 /// An aggregate over the bindings of a group, named.
 fn group_aggregate(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> String {
     let name = names.fresh("i");
+    // Those that are read as the first row of an order have a way of their own.
+    let extreme = draft.wide && rng.percent(30);
     let text = match rng.below(6) {
+        _ if extreme => draft
+            .scalar(rng, at, &Ty::is_ordered)
+            .map(|(path, _)| format!("{}({path})", rng.one_of(["min", "max"]))),
         0 => None,
         1 => draft
             .scalar(rng, at, &Ty::is_ordered)
@@ -178,7 +183,11 @@ pub(super) fn path_aggregate(rng: &mut Rng, draft: &Draft, at: &At) -> Option<St
     if draft.wide && rng.percent(15) {
         return product(rng, draft, at);
     }
+    let extreme = draft.wide && rng.percent(20);
     match rng.below(5) {
+        _ if extreme => draft
+            .many_scalar(rng, at, &Ty::is_ordered)
+            .map(|(path, _)| format!("{}({path})", rng.one_of(["min", "max"]))),
         0 | 1 => draft
             .many(rng, at)
             .map(|(path, _)| format!("count({path})")),

@@ -23,6 +23,7 @@ impl Planner<'_> {
         scope: &Scope,
     ) -> Vec<PlanOption> {
         let mut out: Vec<PlanOption> = self.counted(&start, a, scope).into_iter().collect();
+        out.extend(self.extreme_options(start.clone(), a, scope));
         for partial in self.bound_and_filtered(start, &a.over, 0, &[], scope, None) {
             let mut wanted = Vec::new();
             a.arg
@@ -215,15 +216,38 @@ impl Planner<'_> {
         &mut self,
         start: &State,
         query: &Query,
-        _scope: &Scope,
+        scope: &Scope,
     ) -> Vec<State> {
         let Some(by) = &query.group else {
             return vec![];
         };
         let aggregates = group_aggregates(query);
+        let (mut kept, extremes): (Vec<Aggregate>, Vec<Aggregate>) =
+            aggregates.into_iter().partition(maintainable);
         let nested = start.nodes.first().is_some_and(Option::is_some);
-        if nested || !aggregates.iter().all(maintainable) || !by.iter().all(is_key_expr) {
+        if nested || !by.iter().all(is_key_expr) {
             return vec![];
+        }
+        if !extremes.is_empty() {
+            // Nothing is equal to null, so that its group could not be looked for.
+            let known = |e: &Expr| !scope.type_of(self.model, &self.params, e).1;
+            let found = extremes.iter().all(|a| self.is_extreme(a, scope));
+            if !found || !query.over.is_empty() || !by.iter().all(known) {
+                return vec![];
+            }
+            match (kept.is_empty(), by.is_empty()) {
+                // There is one group, whatever there is.
+                (true, true) => return self.with_extremes(start.clone(), query, &extremes, scope),
+                // What groups there are has to be known.
+                (true, false) => kept.push(Aggregate {
+                    function: AggregateFn::Count,
+                    distinct: false,
+                    from: 0,
+                    over: vec![],
+                    arg: None,
+                }),
+                (false, _) => {}
+            }
         }
         let mut eqs: Vec<(Expr, Expr)> = Vec::new();
         let mut fixed = Vec::new();
@@ -282,13 +306,38 @@ impl Planner<'_> {
         }
         let eq: Option<Vec<Term>> = values.iter().map(|v| self.term(start, v)).collect();
         let Some(eq) = eq else { return vec![] };
-        self.group_shapes(s)
-            .into_iter()
-            .filter_map(|shape| {
-                let state = self.get_group(start, shape, eq.clone(), by.is_empty())?;
-                self.read_groups(state, shape, by, &aggregates, &later)
-            })
-            .collect()
+        let mut out = Vec::new();
+        for shape in self.group_shapes(s) {
+            let read = self
+                .get_group(start, shape, eq.clone(), by.is_empty())
+                .and_then(|state| self.read_groups(state, shape, by, &kept, &later));
+            let Some(state) = read else { continue };
+            out.extend(self.with_extremes(state, query, &extremes, scope));
+        }
+        out
+    }
+
+    /// Adds what is not kept with the groups to the rows of a state, each of which is one.
+    fn with_extremes(
+        &mut self,
+        state: State,
+        query: &Query,
+        extremes: &[Aggregate],
+        scope: &Scope,
+    ) -> Vec<State> {
+        let by = query.group.iter().flatten();
+        let given = by.map(|e| Some((e.clone(), self.locate(&state, e)?)));
+        let Some(given) = given.collect::<Option<Vec<(Expr, Term)>>>() else {
+            return vec![];
+        };
+        let mut states = vec![state];
+        for a in extremes {
+            let with = states
+                .iter()
+                .flat_map(|state| self.with_extreme(state, query, &given, a, scope));
+            states = super::trim(with.collect(), self.breadth());
+        }
+        states
     }
 
     /// The query's group expressions and aggregates from a row of groups.
@@ -376,7 +425,7 @@ fn follows_elements(s: &crate::view::Structure) -> bool {
         .any(|a| matches!(a, Expr::Path { element, .. } if !element.is_empty()))
 }
 
-fn scalar(state: State, value: Term) -> PlanOption {
+pub(super) fn scalar(state: State, value: Term) -> PlanOption {
     let output = vec![Output {
         name: "value".into(),
         term: value,

@@ -4,6 +4,7 @@
 
 mod atoms;
 mod bind;
+mod extreme;
 mod group;
 mod matching;
 mod query;

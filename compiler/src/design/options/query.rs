@@ -187,7 +187,12 @@ impl Planner<'_> {
     }
 
     /// Applies the filters that no get has made good.
-    fn filter(&mut self, partial: Partial, filters: &[Pred], scope: &Scope) -> Vec<Partial> {
+    pub(super) fn filter(
+        &mut self,
+        partial: Partial,
+        filters: &[Pred],
+        scope: &Scope,
+    ) -> Vec<Partial> {
         let left: Vec<&Pred> = partial
             .left
             .iter()
