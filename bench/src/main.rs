@@ -16,7 +16,9 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const USAGE: &str = "\
 usage: cargo xtask bench [WHAT]
 
-  reddit [--posts N] [--comments N]   every question against hand-written code and SQLite
+  reddit [--posts N] [--comments N] [--keep FOLDER]
+                                      every question against hand-written code and SQLite; the
+                                      databases are kept in the folder, and used again
   one FOLDER [--posts N] [--comments N] [--question Q --side library|hand --asks N]
                                       hand-written code alone, on a database that is kept in the
                                       folder; or one side of one question, for a profiler

@@ -4,6 +4,8 @@
 use crate::case;
 use crate::generate::Size;
 use crate::script::{Failure, On, Script, play, random, shrunk};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long a failure is shrunk.
@@ -46,14 +48,44 @@ impl Default for Effort {
     }
 }
 
-/// Runs one seed. A failure is shrunk and written as a case folder; the error tells both.
-pub fn run(seed: u64, effort: Effort) -> Result<(), String> {
+/// How often each step occurs in plans.
+pub type Steps = BTreeMap<String, usize>;
+
+/// Runs one seed; gives the steps of its plans. A failure is shrunk and written as a case folder;
+/// the error tells both.
+pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
     let on = effort.on;
     let script = random(seed, effort).map_err(|e| format!("seed {seed}: {e}"))?;
-    play(&script, on).map_err(|failure| {
+    let schema = play(&script, on).map_err(|failure| {
         let told = told(&script, on, &failure, seed);
         format!("seed {seed} on {on:?}: {told}")
-    })
+    })?;
+    let mut steps = Steps::new();
+    for plan in &schema.design.plans {
+        count(
+            &schema.design.plan_steps(&schema.model, &plan.plan),
+            &mut steps,
+        );
+    }
+    Ok(steps)
+}
+
+/// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
+/// of an order is one too.
+fn count(steps: &[Json], counted: &mut Steps) {
+    let name = |step: &Json| step["op"].as_str().unwrap_or_default().to_owned();
+    let mut before = String::new();
+    for step in steps {
+        let this = name(step);
+        if this == "aggregate" && before == "limit" {
+            *counted.entry("first value".into()).or_default() += 1;
+        }
+        if let Some(inner) = step["steps"].as_array() {
+            count(inner, counted);
+        }
+        *counted.entry(this.clone()).or_default() += 1;
+        before = this;
+    }
 }
 
 /// The failure of the smallest script that still fails, and where it was written.

@@ -59,7 +59,9 @@ fn written_and_read(seed: u64) -> Result<(), String> {
 #[test]
 fn every_structure_is_read_as_it_was_written() {
     let mut failed = Vec::new();
-    for seed in 0..100 {
+    let seeds = std::env::var("QUERENT_SEEDS").ok();
+    let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(100);
+    for seed in 0..seeds {
         if let Err(why) = written_and_read(seed) {
             failed.push(format!("seed {seed}: {why}"));
         }

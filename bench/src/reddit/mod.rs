@@ -62,8 +62,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
         posts: option(arguments, "--posts", 20_000)?,
         comments: option(arguments, "--comments", 200_000)?,
     };
-    let folder = tempfile::tempdir()?;
-    let (path, copy) = make(folder.path(), size)?;
+    // What is kept is made once: at the full size that takes longer than all the measurements.
+    let kept = one::word(arguments, "--keep").map(PathBuf::from);
+    let temporary = tempfile::tempdir()?;
+    let folder = kept.as_deref().unwrap_or(temporary.path());
+    let (path, copy) = make(folder, size)?;
     let asks = Asks(size);
     let library = library::Library {
         db: Database::open(&path)?,
@@ -77,13 +80,18 @@ pub fn run(arguments: &[String]) -> Result<()> {
         measure::BLOCKS
     );
     compare_hand(&copy, &library)?;
-    std::fs::remove_dir_all(&copy)?;
-    for (what, indexes) in [
-        ("SQLite, plain indexes", Indexes::Plain),
-        ("SQLite, covering indexes", Indexes::Covering),
+    for (what, name, indexes) in [
+        ("SQLite, plain indexes", "sqlite-plain", Indexes::Plain),
+        (
+            "SQLite, covering indexes",
+            "sqlite-covering",
+            Indexes::Covering,
+        ),
     ] {
-        let file = folder.path().join("sqlite");
-        sqlite::create(&file, size, indexes)?;
+        let file = folder.join(name);
+        if !file.exists() {
+            sqlite::create(&file, size, indexes)?;
+        }
         let db = sqlite::open(&file)?;
         let peer = sqlite::Sqlite::new(&db, asks)?;
         let against = [
@@ -93,24 +101,24 @@ pub fn run(arguments: &[String]) -> Result<()> {
             measure::compare(&|r| peer.busiest(r), &|r| library.busiest(r))?,
         ];
         table(what, &against);
-        drop(peer);
-        drop(db);
-        std::fs::remove_file(&file)?;
     }
     Ok(())
 }
 
-/// Loads the facts of a size; the database's folder and that of a copy for the hand-written side,
-/// equal to the byte: heed opens a file once per process.
+/// Loads the facts of a size, unless the folder holds them; the database's folder and that of a
+/// copy for the hand-written side, equal to the byte: heed opens a file once per process.
 fn make(folder: &Path, size: Size) -> Result<(PathBuf, PathBuf)> {
+    let (path, copy) = (folder.join("querent"), folder.join("hand"));
+    if path.exists() {
+        return Ok((path, copy));
+    }
+    std::fs::create_dir_all(folder)?;
     let files = data::write(folder, size)?;
-    let path = folder.join("querent");
     println!("{}", load::HEADER);
     println!("{}\n", load::in_child(&path, &files, size)?);
     for (_, file) in files {
         std::fs::remove_file(file)?;
     }
-    let copy = folder.join("hand");
     std::fs::create_dir(&copy)?;
     std::fs::copy(path.join("data.mdb"), copy.join("data.mdb"))?;
     Ok((path, copy))

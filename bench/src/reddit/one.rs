@@ -21,11 +21,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         comments: option(arguments, "--comments", 200_000)?,
     };
     let folder = Path::new(arguments.first().ok_or("expected a folder")?);
-    let (path, copy) = (folder.join("querent"), folder.join("hand"));
-    if !path.exists() {
-        std::fs::create_dir_all(folder)?;
-        make(folder, size)?;
-    }
+    let (path, copy) = make(folder, size)?;
     let asks = Asks(size);
     let Some(question) = word(arguments, "--question") else {
         let db = Database::open(&path)?;
@@ -73,7 +69,7 @@ fn by_hand(hand: &Hand, question: &str, asks: u64) -> Result<Sum> {
 }
 
 /// The word behind a name.
-fn word<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+pub(super) fn word<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
     let at = arguments.iter().position(|a| a == name)?;
     arguments.get(at + 1).map(String::as_str)
 }

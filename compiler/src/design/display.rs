@@ -2,7 +2,8 @@
 
 use crate::codec::to_text;
 use crate::model::{
-    Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred, Query, RecordField, Type, Unfold,
+    Binary, Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred, Query, RecordField, Type,
+    Unfold,
 };
 use crate::value::Value;
 use crate::view::Structure;
@@ -20,6 +21,8 @@ pub struct Printer<'a> {
     prefixes: Vec<String>,
     /// Paths start at the subject of a nested shape, inside which they are written.
     inside: bool,
+    /// The path of a record shape, inside which paths are written without it; else empty.
+    within: String,
     params: Vec<String>,
 }
 
@@ -44,6 +47,7 @@ impl<'a> Printer<'a> {
             scope,
             prefixes: vec![String::new()],
             inside: false,
+            within: String::new(),
             params,
         };
         for unfold in over {
@@ -59,6 +63,7 @@ impl<'a> Printer<'a> {
             scope: self.scope.inner(self.model, from, over),
             prefixes: vec![self.prefix(from)],
             inside: self.inside,
+            within: self.within.clone(),
             params: self.params.clone(),
         };
         for unfold in over {
@@ -79,6 +84,7 @@ impl<'a> Printer<'a> {
     #[must_use]
     pub(super) fn inside(mut self, subject: NodeId) -> Printer<'a> {
         self.inside = true;
+        self.within.clear();
         let own = self.prefix(subject);
         let link = own.ends_with('@');
         for prefix in &mut self.prefixes {
@@ -88,6 +94,24 @@ impl<'a> Printer<'a> {
             }
         }
         self
+    }
+
+    /// For what stands inside the braces of a record shape, behind its path.
+    #[must_use]
+    pub(super) fn within(mut self, path: &str) -> Printer<'a> {
+        // A shape in another one is written behind the path that is left of it.
+        join(&mut self.within, path);
+        self
+    }
+
+    /// A path as it is written behind that of the record shape around it.
+    fn behind(&self, path: String) -> String {
+        match path.strip_prefix(&self.within) {
+            Some(rest) if !self.within.is_empty() && rest.starts_with('.') => {
+                rest.trim_start_matches('.').to_owned()
+            }
+            _ => path,
+        }
     }
 
     fn unfold(&self, unfold: &Unfold) -> String {
@@ -126,7 +150,7 @@ impl<'a> Printer<'a> {
         } else {
             join(&mut text, &many);
         }
-        text
+        self.behind(text)
     }
 
     /// A path extended by steps; and whether it still stands at a link, of which the next name is
@@ -159,7 +183,10 @@ impl<'a> Printer<'a> {
                 leaf,
             } => self.path(*node, element, steps, leaf),
             Expr::Binary(op, a, b) => {
-                format!("{} {} {}", self.expr(a), op.sign(), self.expr(b))
+                // Operators of one rank are read from the left.
+                let left = self.operand(a, |inner| rank(inner) < rank(*op));
+                let right = self.operand(b, |inner| rank(inner) <= rank(*op));
+                format!("{left} {} {right}", op.sign())
             }
             Expr::Call(function, args) => {
                 let first = args.first().map(|a| self.expr(a)).unwrap_or_default();
@@ -205,6 +232,14 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// A side of an arithmetic expression, in parentheses where it would be read otherwise.
+    fn operand(&self, expr: &Expr, apart: impl Fn(Binary) -> bool) -> String {
+        match expr {
+            Expr::Binary(op, ..) if apart(*op) => format!("({})", self.expr(expr)),
+            _ => self.expr(expr),
+        }
+    }
+
     /// An expression that meets another one, which says the type where it is a constant.
     fn beside(&self, expr: &Expr, other: &Expr) -> String {
         let Expr::Const(value) = expr else {
@@ -228,12 +263,13 @@ impl<'a> Printer<'a> {
         leaf: &Leaf,
     ) -> String {
         let text = self.path_from(node, element, steps, leaf);
-        match text.trim_start_matches('.') {
+        let text = match text.trim_start_matches('.') {
             // The element itself.
             "" if self.inside => "value".to_owned(),
             relative if self.inside => relative.to_owned(),
             _ => text,
-        }
+        };
+        self.behind(text)
     }
 
     fn path_from(
@@ -357,6 +393,14 @@ fn record_path(ty: &Type, path: &[u16]) -> String {
         out.push_str(&name.unwrap_or_else(|| field.to_string()));
     }
     out
+}
+
+/// How tightly an operator binds.
+fn rank(op: Binary) -> u8 {
+    match op {
+        Binary::Add | Binary::Sub => 0,
+        Binary::Mul | Binary::Div => 1,
+    }
 }
 
 fn join(text: &mut String, name: &str) {

@@ -1,7 +1,7 @@
 //! Structures as a `schema` block of the language, from which they can be read again.
 
 use super::display::{Printer, direction, key_part};
-use crate::model::{Expr, Model, NodeId, Query};
+use crate::model::{Expr, Item, Model, NodeId, Query};
 use crate::view::{Kind, Structure};
 use serde_json::Value;
 use std::fmt::Write;
@@ -87,20 +87,17 @@ pub(super) fn column(printer: &Printer, expr: &Expr) -> String {
             let body = body(&inner.inside(query.subject), query);
             format!("{} {{ {body} }}", path.trim_end_matches('@'))
         }
+        Expr::Shape { present, items } => {
+            let path = printer.expr(present);
+            let items = selected(&printer.clone().within(&path), items);
+            format!("{path} {{ {items} }}")
+        }
         _ => printer.expr(expr),
     }
 }
 
 fn body(printer: &Printer, query: &Query) -> String {
-    let items = query.select.iter().map(|item| {
-        let written = column(printer, &item.expr);
-        if written == item.name {
-            written
-        } else {
-            format!("{written} as {}", item.name)
-        }
-    });
-    let mut out = items.collect::<Vec<_>>().join(", ");
+    let mut out = selected(printer, &query.select);
     let filter: Vec<String> = query.filter.iter().map(|p| printer.pred(p)).collect();
     if !filter.is_empty() {
         let _ = write!(out, " where {}", filter.join(" and "));
@@ -121,6 +118,19 @@ fn body(printer: &Printer, query: &Query) -> String {
         let _ = write!(out, " limit {}", printer.expr(limit));
     }
     out
+}
+
+/// What stands between braces, each with its name.
+fn selected(printer: &Printer, items: &[Item]) -> String {
+    let items = items.iter().map(|item| {
+        let written = column(printer, &item.expr);
+        if written == item.name {
+            written
+        } else {
+            format!("{written} as {}", item.name)
+        }
+    });
+    items.collect::<Vec<_>>().join(", ")
 }
 
 /// The parts of a structure, each as it is written.

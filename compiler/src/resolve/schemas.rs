@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::scope::{Aggregates, Scope};
 use super::{Names, Resolver};
+use crate::design::spread::spread;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{Direction, EntityId, Expr, Function, Leaf, Pred, Schema, Type};
 use crate::syntax::Span;
@@ -86,8 +87,11 @@ impl Context<'_> {
             columns: vec![],
             hashed: vec![],
         };
+        // A bucket orders its rows too, where a question asks for that order.
+        let bound = spread(&s).map_or(s.partition.len(), |spread| spread.before);
         for (part, direction) in clustering {
-            if !s.key().any(|e| *e == part) {
+            let mut said = s.partition.iter().take(bound);
+            if !said.any(|e| *e == part) && s.clustering.iter().all(|(e, _)| *e != part) {
                 s.clustering.push((part, direction));
             }
         }

@@ -47,9 +47,10 @@ pub fn run(folder: &Path, update: bool) -> Result<(), String> {
     if !wanted.contains_key(expected::ROWS) {
         return Ok(());
     }
-    On::ALL
-        .iter()
-        .try_for_each(|&on| play(&script, on).map_err(|e| format!("on {on:?}: {e}")))
+    On::ALL.iter().try_for_each(|&on| match play(&script, on) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("on {on:?}: {e}")),
+    })
 }
 
 /// Writes a script as a folder that [`run`] runs as it is.

@@ -38,6 +38,11 @@ pub(super) fn pred(
             _ => None,
         };
     }
+    // What is found from the far end of a path is a way of its own, and seldom taken.
+    if draft.wide && rng.percent(10) {
+        let (path, ty) = draft.many_scalar(rng, at, &Ty::is_scalar)?;
+        return Some(format!("{path} = {}", names.param(rng, &ty)));
+    }
     match rng.below(18) {
         14 => match at {
             At::Entity(entity) => draft.tag(rng, *entity),

@@ -41,11 +41,12 @@ pub enum Failure {
     Wrong(String),
 }
 
-/// Plays a script on a store; a panic is a failure too.
-pub fn play(script: &Script, on: On) -> Result<(), Failure> {
+/// Plays a script on a store; a panic is a failure too. Gives the schema that was played.
+pub fn play(script: &Script, on: On) -> Result<Arc<Schema>, Failure> {
     let played = catch_unwind(AssertUnwindSafe(|| {
         let ready = script.ready().map_err(Failure::Senseless)?;
-        play_ready(script, &ready, on)
+        play_ready(script, &ready, on)?;
+        Ok(ready.schema)
     }));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

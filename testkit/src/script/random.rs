@@ -106,8 +106,14 @@ fn give_schema(script: &mut Script, rng: &mut Rng, model: &Model) -> Result<(), 
     let text = format!("{}\n{block}", script.model);
     let (read, diagnostics) = querent::compiler::parse("random.querent", &text);
     let read = read.ok_or_else(|| format!("{text}\ndoes not resolve: {diagnostics:?}"))?;
-    if read.schemas.last().map(|s| &s.structures) != Some(&given) {
-        return Err(format!("{text}\nis read as {:#?}", read.schemas));
+    let again = read.schemas.last().map_or(&[][..], |s| &s.structures);
+    if again != given {
+        let differs = given.iter().zip(again).find(|(g, a)| g != a);
+        return Err(format!(
+            "{text}\n{} of {} are read again; the first that differs: {differs:#?}",
+            again.len(),
+            given.len()
+        ));
     }
     script.model = text;
     script.choice.schema = Some("given".into());

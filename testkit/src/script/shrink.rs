@@ -47,7 +47,7 @@ fn shrunk_by(
 fn wrong(script: &Script, on: On) -> Option<String> {
     match play(script, on) {
         Err(Failure::Wrong(why)) => Some(why),
-        Err(Failure::Senseless(_)) | Ok(()) => None,
+        Err(Failure::Senseless(_)) | Ok(_) => None,
     }
 }
 
