@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 
 /// How many times its rate a statement is made dearer in the search for a flip.
 const FAR: f64 = 1e6;
+/// So close to its rate a flip is looked for first: further on the choice may have flipped back.
+const CLOSE: f64 = 0.01;
 /// Lines are intersected so often at most before a flip is given up; each time halves what is open
 /// at the very least, and mostly two or three are enough.
 const INTERSECTIONS: usize = 24;
@@ -35,6 +37,8 @@ pub enum Choice {
     Structure(usize),
     /// Which structures a question reads, by its position.
     Question(usize),
+    /// Which structures there are.
+    Structures,
 }
 
 /// A rate at which another choice becomes as cheap.
@@ -71,6 +75,12 @@ impl<'m> Study<'m> {
             selection,
             design,
         })
+    }
+
+    /// What it is designed from.
+    #[cfg(test)]
+    pub(super) fn prepared(&mut self) -> &mut Prepared<'m> {
+        &mut self.prepared
     }
 
     /// The design itself.
@@ -132,11 +142,24 @@ impl<'m> Study<'m> {
             return out;
         }
         for statement in 0..statements {
-            let rate = self.prepared.weight(statement);
-            let far = if rate > 0.0 { rate * FAR } else { FAR };
-            for far in [0.0, far] {
-                out.extend(self.flip(choice, statement, rate, far));
-            }
+            out.extend(self.flips_by(choice, statement));
+        }
+        out
+    }
+
+    /// The nearest rates of a change, by its position, at which the structures are others.
+    pub fn flips_of_change(&mut self, change: usize) -> Vec<Flip> {
+        self.flips_by(Choice::Structures, self.model.questions.len() + change)
+    }
+
+    fn flips_by(&mut self, choice: Choice, statement: usize) -> Vec<Flip> {
+        let rate = self.prepared.weight(statement);
+        let far = if rate > 0.0 { rate * FAR } else { FAR };
+        let mut out = Vec::new();
+        for (close, far) in [(1.0 - CLOSE, 0.0), (1.0 + CLOSE, far)] {
+            let flip = self.flip(choice, statement, rate, rate * close);
+            let flip = flip.or_else(|| self.flip(choice, statement, rate, far));
+            out.extend(flip);
         }
         out
     }
@@ -215,6 +238,7 @@ impl<'m> Study<'m> {
                 Some(built.then_some(shape).into_iter().collect())
             }
             Choice::Question(at) => self.read_by(at, selection),
+            Choice::Structures => Some(selection.shapes.keys().copied().collect()),
         }
     }
 

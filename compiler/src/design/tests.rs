@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod draw;
+mod studies;
 
 use super::Options;
 use super::prepare::Prepared;

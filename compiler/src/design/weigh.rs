@@ -7,6 +7,7 @@ use super::select::Programme;
 use super::shape::{Requirement, ShapeId};
 use super::solve::{Choice, Demand, Instance, Item, ItemId};
 use super::support::{Branch, Lookup, shared};
+use crate::model::Expr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Triggers of a read, each with how often it is then done.
@@ -37,16 +38,21 @@ impl Programme<'_, '_> {
             cap: self.planner.target.limits.structures,
             ..Instance::default()
         };
+        let mut said: BTreeMap<&Expr, usize> = BTreeMap::new();
         for (&shape, columns) in used {
+            let stored = &self.planner.shapes.get(shape).columns;
             let structure = items.len();
             let columns = columns.iter().map(|&c| Some(c));
             for column in std::iter::once(None).chain(columns) {
                 items.push(Requirement { shape, column });
+                let number = said.len();
+                let says = column.and_then(|c| stored.get(c));
                 out.items.push(Item {
                     cost: self.stored_cost(shape, column),
                     parent: column.map(|_| structure),
                     structure: column.is_none(),
                     forced: column.is_none() && self.forced.contains(&shape),
+                    alike: says.map(|e| *said.entry(e).or_insert(number)),
                 });
             }
         }
@@ -277,6 +283,7 @@ impl Weighing<'_> {
                     parent: None,
                     structure: false,
                     forced: false,
+                    alike: None,
                 });
                 (lookup, item)
             })
@@ -294,6 +301,7 @@ impl Weighing<'_> {
             parent: None,
             structure: false,
             forced: false,
+            alike: None,
         });
         for &(kept, held) in &implied {
             let choice = held.map(|held| {

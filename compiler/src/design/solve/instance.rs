@@ -16,6 +16,9 @@ pub(crate) struct Item {
     /// Whether it counts as a structure.
     pub(crate) structure: bool,
     pub(crate) forced: bool,
+    /// Of columns: those of different structures that say the same have the same number. A hint
+    /// where to look for twins; nothing is believed for it.
+    pub(crate) alike: Option<usize>,
 }
 
 /// A way to meet a demand.

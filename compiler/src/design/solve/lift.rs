@@ -37,6 +37,7 @@ pub(crate) fn lift(instance: &Instance) -> Instance {
             parent: None,
             structure: false,
             forced: false,
+            alike: None,
         });
         out.demands[d].choices = vec![Choice {
             cost: 0.0,

@@ -1,12 +1,13 @@
 //! The solver: the cheapest set of items that meets all demands, with a proof.
 //!
-//! Reductions and probing first, then components that share nothing are solved one by one: a
-//! Lagrangian bound of the lifted instance, an incumbent by local moves, branch and bound on what
-//! is still open.
+//! Reductions, the order of twins and probing first, then components that share nothing are solved
+//! one by one: a Lagrangian bound of the lifted instance, an incumbent by local moves, branch and
+//! bound on what is still open.
 //!
 //! Of solutions as cheap as one another that the search comes across, the one with fewer
-//! structures is taken, then with fewer columns, then with earlier ones. All steps are counted and
-//! none is timed: the same instance always has the same solution.
+//! structures is taken, then with fewer columns, then with earlier ones; and of structures that can
+//! be exchanged for the same price the earlier is kept. All steps are counted and none is timed: the
+//! same instance always has the same solution.
 
 #![expect(
     clippy::indexing_slicing,
@@ -24,6 +25,8 @@ mod reduce;
 mod state;
 #[cfg(test)]
 mod tests;
+mod ties;
+mod twins;
 
 pub(crate) use instance::{Choice, Demand, Instance, Item, ItemId};
 #[cfg(test)]
@@ -33,6 +36,7 @@ use branch::{Found, branch, cutoff, root};
 use components::components;
 use probe::probe;
 use reduce::{Fixed, reduce};
+use twins::Twins;
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -73,7 +77,10 @@ impl Limits {
 
 /// Solves an instance within limits; none if no solution was found.
 pub(crate) fn solve(instance: &Instance, limits: Limits) -> Option<Solved> {
-    let found = decide(instance, vec![None; instance.items.len()], limits);
+    let mut found = decide(instance, vec![None; instance.items.len()], limits);
+    if found.cost.is_finite() {
+        ties::settle(instance, &mut found.kept);
+    }
     found.cost.is_finite().then_some(Solved {
         kept: found.kept,
         bound: found.bound,
@@ -92,6 +99,7 @@ fn decide(instance: &Instance, mut fixed: Fixed, limits: Limits) -> Found {
     let Some(mut reduced) = reduce(instance, &mut fixed) else {
         return out;
     };
+    Twins::of(&reduced.instance).order(&mut reduced.instance);
     probe(&mut reduced.instance);
     out.bound = reduced.instance.base;
     let mut kept: Vec<bool> = fixed.iter().map(|f| *f == Some(true)).collect();

@@ -150,6 +150,7 @@ fn rebuild(instance: &Instance, demands: Vec<Demand>, fixed: &Fixed) -> Reduced 
                     parent: item.parent.filter(|&p| fixed[p].is_none()).map(|p| now[p]),
                     structure: item.structure,
                     forced: false,
+                    alike: item.alike,
                 });
             }
         }

@@ -2,6 +2,7 @@
 
 use super::bound::Relaxed;
 use super::lift::lift;
+use super::twins::Twins;
 use super::*;
 
 /// How many random instances are solved: `QUERENT_SOAK` multiplies them.
@@ -49,6 +50,7 @@ fn random(rng: &mut Rng, most: usize) -> Instance {
             parent,
             structure: parent.is_none(),
             forced,
+            alike: parent.map(|p| items.len() - p),
         });
     }
     let n = items.len();
@@ -108,6 +110,74 @@ fn random(rng: &mut Rng, most: usize) -> Instance {
     }
 }
 
+/// Adds a twin of a structure, or what looks like one but for a cost.
+fn twinned(rng: &mut Rng, mut instance: Instance) -> Instance {
+    let structures: Vec<ItemId> = (0..instance.items.len())
+        .filter(|&i| instance.items[i].structure)
+        .collect();
+    let s = structures[rng.below(structures.len())];
+    let own = |i: &ItemId| *i == s || instance.items[*i].parent == Some(s);
+    let old: Vec<ItemId> = (0..instance.items.len()).filter(own).collect();
+    let first = instance.items.len();
+    for &i in &old {
+        let mut item = instance.items[i].clone();
+        item.parent = item.parent.map(|_| first);
+        instance.items.push(item);
+    }
+    let image = |list: &Vec<ItemId>| -> Vec<ItemId> {
+        let place = |i: &ItemId| old.iter().position(|j| j == i);
+        let mut image: Vec<ItemId> = list
+            .iter()
+            .map(|i| place(i).map_or(*i, |at| first + at))
+            .collect();
+        image.sort_unstable();
+        image
+    };
+    let more = |lists: &mut Vec<Vec<ItemId>>| {
+        let images = lists.iter().map(&image).filter(|i| !lists.contains(i));
+        let images: Vec<_> = images.collect();
+        lists.extend(images);
+    };
+    let mut own = Vec::new();
+    for demand in &mut instance.demands {
+        let mut other = demand.clone();
+        other.when = other.when.iter().map(&image).collect();
+        for choice in &mut other.choices {
+            choice.requires = image(&choice.requires);
+        }
+        if !demand.always() && rng.chance(50) {
+            // A cost of each of the two.
+            own.push(other);
+            continue;
+        }
+        more(&mut demand.when);
+        let new = other.choices.into_iter();
+        let known: Vec<_> = demand.choices.iter().map(|c| c.requires.clone()).collect();
+        demand
+            .choices
+            .extend(new.filter(|c| !known.contains(&c.requires)));
+    }
+    instance.demands.extend(own);
+    if rng.chance(30) {
+        // One cost makes all the difference.
+        let at = rng.below(instance.demands.len());
+        if let Some(choice) = instance.demands[at].choices.last_mut() {
+            choice.cost += 1.0;
+        }
+    }
+    instance
+}
+
+/// Random instances, half of them with twins.
+fn drawn(seed: u64) -> Instance {
+    let mut rng = Rng(seed);
+    if seed.is_multiple_of(2) {
+        return random(&mut rng, 12);
+    }
+    let small = random(&mut rng, 7);
+    twinned(&mut rng, small)
+}
+
 /// The least cost over all sets that agree with what is fixed.
 fn exhaustive(instance: &Instance, fixed: &[Option<bool>]) -> f64 {
     let n = instance.items.len();
@@ -134,7 +204,7 @@ fn at_most(bound: f64, best: f64) -> bool {
 #[test]
 fn solutions_are_the_cheapest_of_all() {
     for seed in seeds() {
-        let instance = random(&mut Rng(seed), 12);
+        let instance = drawn(seed);
         let best = exhaustive(&instance, &vec![None; instance.items.len()]);
         match solve(&instance, Limits::nodes(100_000)) {
             None => assert!(
@@ -166,7 +236,7 @@ fn solutions_are_the_cheapest_of_all() {
 fn a_search_that_is_stopped_tells_how_far_it_may_be_off() {
     let mut open = 0;
     for seed in seeds() {
-        let instance = random(&mut Rng(seed), 12);
+        let instance = drawn(seed);
         let best = exhaustive(&instance, &vec![None; instance.items.len()]);
         for (nodes, root_steps) in [(1, 1), (1, 10), (2, 5), (5, 3)] {
             let limits = Limits {
@@ -237,4 +307,59 @@ fn any_multipliers_give_a_bound() {
             }
         }
     }
+}
+
+/// That the earlier of twins is kept rather than the later costs nothing.
+#[test]
+fn twins_may_be_ordered() {
+    let mut ordered = 0;
+    for seed in seeds() {
+        let plain = drawn(seed);
+        let mut instance = plain.clone();
+        Twins::of(&plain).order(&mut instance);
+        if instance.demands.len() == plain.demands.len() {
+            continue;
+        }
+        ordered += 1;
+        let all = vec![None; plain.items.len()];
+        let (before, after) = (exhaustive(&plain, &all), exhaustive(&instance, &all));
+        assert!(
+            before == after || at_most(after, before) && at_most(before, after),
+            "seed {seed}: {before} became {after}\n{plain:#?}"
+        );
+    }
+    assert!(ordered > 300, "only {ordered} instances had twins");
+}
+
+/// A solution in which the later of twins is kept alone becomes that with the earlier; what is
+/// found is settled already.
+#[test]
+fn ties_are_settled_by_what_comes_first() {
+    let mut settled = 0;
+    for seed in seeds() {
+        let instance = drawn(seed);
+        let Some(solved) = solve(&instance, Limits::nodes(100_000)) else {
+            continue;
+        };
+        let mut again = solved.kept.clone();
+        ties::settle(&instance, &mut again);
+        assert_eq!(again, solved.kept, "seed {seed}: there was more to settle");
+        let cost = instance.evaluate(&solved.kept);
+        for class in Twins::of(&instance).classes() {
+            let mut other = solved.kept.clone();
+            for (&a, &b) in class[0].iter().zip(&class[1]) {
+                other.swap(a, b);
+            }
+            if other == solved.kept {
+                continue;
+            }
+            settled += 1;
+            assert!(other < solved.kept, "seed {seed}: the later twin is kept");
+            let same = instance.evaluate(&other);
+            assert!(at_most(same, cost) && at_most(cost, same), "seed {seed}");
+            ties::settle(&instance, &mut other);
+            assert_eq!(other, solved.kept, "seed {seed}: the later twin is kept");
+        }
+    }
+    assert!(settled > 200, "only {settled} ties");
 }

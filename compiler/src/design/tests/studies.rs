@@ -1,0 +1,316 @@
+//! What a study says of other designs: against exhaustive search, and against designs made again at
+//! the rates that it names.
+
+use super::draw::{self, Rng};
+use super::{MOST, cheapest_of, everything, near};
+use crate::design::prepare::Prepared;
+use crate::design::select::Programme;
+use crate::design::shape::ShapeId;
+use crate::design::solve::{Demand, Instance};
+use crate::design::study::{Choice, Flip, Study};
+use crate::design::{Design, Options, design};
+use crate::model::Model;
+use crate::view::Structure;
+use std::collections::BTreeSet;
+
+/// How many random models are studied: `QUERENT_SOAK` multiplies them.
+const MODELS: u64 = 240;
+
+fn seeds() -> std::ops::Range<u64> {
+    let soak = std::env::var("QUERENT_SOAK");
+    let soak: u64 = soak.ok().and_then(|v| v.parse().ok()).unwrap_or(1);
+    0..MODELS * soak
+}
+
+fn drawn(seed: u64) -> (String, Model, Options) {
+    let mut rng = Rng(seed ^ 0x57d4);
+    let text = draw::model(&mut rng);
+    let options = draw::options(&mut rng);
+    let (model, found) = crate::parse("drawn", &text);
+    let model = model.unwrap_or_else(|| panic!("{text}: {found:?}"));
+    let about = format!(
+        "seed {seed}, {} lossy {} cap {}\n{text}",
+        options.target.name, options.lossy, options.target.limits.structures
+    );
+    (about, model, options)
+}
+
+/// What a design tells as its total, beside its price: a constant of each statement is with it, and
+/// what is stored is not.
+fn beside(programme: &Programme, options: &Options) -> (f64, Vec<f64>) {
+    let cost = &options.target.cost;
+    let questions = programme.planner.model.questions.len();
+    let asked = programme.readers.iter().take(questions).map(|r| r.weight);
+    let changed = programme.writers.iter().map(|w| w.weight);
+    let constant = asked.sum::<f64>() * cost.ask + changed.sum::<f64>() * cost.change;
+    let (_, parts) = programme.instance(&everything(programme));
+    let stored = parts
+        .iter()
+        .map(|p| programme.stored_cost(p.shape, p.column));
+    (constant, stored.collect())
+}
+
+/// The total of the cheapest design, by exhaustive search.
+fn best_total(instance: &Instance, (constant, stored): &(f64, Vec<f64>)) -> f64 {
+    let (best, kept) = cheapest_of(instance);
+    let stored = stored.iter().zip(kept).filter(|(_, kept)| *kept);
+    best + constant - stored.map(|(cost, _)| cost).sum::<f64>()
+}
+
+#[test]
+fn a_design_without_a_structure_is_the_cheapest_without_it() {
+    let (mut compared, mut none) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(mut study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let chosen = study.design().clone();
+        let programme = study.prepared().programme(&options);
+        let (instance, parts) = programme.instance(&everything(&programme));
+        if instance.items.len() > MOST {
+            continue;
+        }
+        let item = |s: &Structure| {
+            let shape = programme.planner.shapes.known(s);
+            let mut parts = parts.iter();
+            parts.position(|p| Some(p.shape) == shape && p.column.is_none())
+        };
+        let items: Vec<usize> = chosen.structures.iter().filter_map(item).collect();
+        assert_eq!(items.len(), chosen.structures.len(), "{about}");
+        let beside = beside(&programme, &options);
+        drop(programme);
+        for (at, item) in items.into_iter().enumerate() {
+            let mut without = instance.clone();
+            without.demands.push(Demand {
+                when: vec![vec![item]],
+                choices: vec![],
+            });
+            let best = best_total(&without, &beside);
+            let told = study.without(at).map_or(f64::INFINITY, |d| d.total);
+            assert!(
+                near(told, best),
+                "{about}without {}: {told}, best {best}",
+                chosen.structures[at].name
+            );
+            compared += usize::from(best.is_finite());
+            none += usize::from(best.is_infinite());
+        }
+    }
+    assert!(
+        compared > 100 && none > 20,
+        "{compared}, {none} without any"
+    );
+}
+
+#[test]
+fn the_next_best_plan_is_the_next_best() {
+    let (mut compared, mut none) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(mut study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let programme = study.prepared().programme(&options);
+        let (instance, _) = programme.instance(&everything(&programme));
+        if instance.items.len() > MOST {
+            continue;
+        }
+        let selection = programme.solve(&BTreeSet::new()).unwrap();
+        drop(programme);
+        for question in 0..model.questions.len() {
+            let reader = &mut study.prepared().readers[question];
+            let option = reader.settled(question, &selection).unwrap();
+            let read: BTreeSet<ShapeId> = option.requires.iter().map(|r| r.shape).collect();
+            let all = reader.options.clone();
+            // Those that do not read all that it reads now.
+            reader.options.retain(|o| {
+                let other: BTreeSet<ShapeId> = o.requires.iter().map(|r| r.shape).collect();
+                read.iter().any(|s| !other.contains(s))
+            });
+            let programme = study.prepared().programme(&options);
+            let (instance, _) = programme.instance(&everything(&programme));
+            let beside = beside(&programme, &options);
+            drop(programme);
+            study.prepared().readers[question].options = all;
+            let best = best_total(&instance, &beside);
+            let told = study.next_best(question).map_or(f64::INFINITY, |d| d.total);
+            assert!(near(told, best), "{about}q{question}: {told}, best {best}");
+            compared += usize::from(best.is_finite());
+            none += usize::from(best.is_infinite());
+        }
+    }
+    assert!(
+        compared > 100 && none > 10,
+        "{compared}, {none} without any"
+    );
+}
+
+/// A model whose rates are not worlds apart, so that what one of them changes is more than what
+/// counts as nothing beside the others; on a target whose limits do not depend on rates.
+fn mild(seed: u64) -> (String, Model, Options) {
+    let (about, mut model, mut options) = drawn(seed);
+    options.target = Options::embedded().target;
+    let mut rng = Rng(seed);
+    let questions = model.questions.iter_mut().map(|q| &mut q.rates);
+    for rates in questions.chain(model.changes.iter_mut().map(|c| &mut c.rates)) {
+        *rates = vec![1.0 + rng.below(40) as f64];
+    }
+    (format!("{about}{:?}\n", statements(&model)), model, options)
+}
+
+fn statements(model: &Model) -> Vec<(String, f64)> {
+    let questions = model.questions.iter().map(|q| (&q.name, &q.rates));
+    let all = questions.chain(model.changes.iter().map(|c| (&c.name, &c.rates)));
+    all.map(|(name, rates)| (name.clone(), rates.first().copied().unwrap_or(0.0)))
+        .collect()
+}
+
+fn at_rate(model: &Model, statement: &str, rate: f64) -> Model {
+    let mut model = model.clone();
+    for question in model.questions.iter_mut().filter(|q| q.name == statement) {
+        question.rates = vec![rate];
+    }
+    for change in model.changes.iter_mut().filter(|c| c.name == statement) {
+        change.rates = vec![rate];
+    }
+    model
+}
+
+/// Everything that a study tells of flips.
+fn flips(study: &mut Study, changes: usize) -> Vec<Flip> {
+    let structures = (0..study.design().structures.len()).map(Choice::Structure);
+    let questions = (0..study.design().plans.len()).map(Choice::Question);
+    let choices: Vec<Choice> = structures.chain(questions).collect();
+    let mut out = Vec::new();
+    for choice in choices {
+        out.extend(study.flips(choice));
+    }
+    for change in 0..changes {
+        out.extend(study.flips_of_change(change));
+    }
+    out
+}
+
+/// Names of structures of one design of which another has none with the same rows.
+fn missing(of: &Design, from: &Design) -> Vec<String> {
+    let known = |s: &Structure| from.structures.iter().any(|t| t.same_rows(s));
+    let missing = of.structures.iter().filter(|s| !known(s));
+    missing.map(|s| s.name.clone()).collect()
+}
+
+/// How much dearer it is to have a structure than not to have it, as a fraction; none where only
+/// one of the two can be.
+fn dearer(model: &Model, options: &Options, s: &Structure) -> Option<f64> {
+    let prepared = Prepared::new(model, options, 0).ok()?;
+    let mut programme = prepared.programme(options);
+    let shape = programme.planner.shapes.known(s)?;
+    let without = programme.solve(&BTreeSet::from([shape]))?.cost;
+    programme.forced.insert(shape);
+    let with = programme.solve(&BTreeSet::new())?.cost;
+    Some((with - without) / without)
+}
+
+/// Designs further apart than this are told apart.
+const APART: f64 = 2e-6;
+
+#[test]
+fn a_design_flips_where_the_study_says() {
+    let (mut found, mut redesigned) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = mild(seed);
+        let Ok(mut study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let chosen = study.design().clone();
+        for (at, s) in chosen.structures.iter().enumerate() {
+            for flip in study.flips(Choice::Structure(at)) {
+                let told = format!("{about}{}: {flip:?}", s.name);
+                let at = |rate: f64| at_rate(&model, &flip.statement, rate);
+                let away = flip.at * if flip.at < flip.rate { -1e-2 } else { 1e-2 };
+                let Some(there) = dearer(&at(flip.at), &options, s) else {
+                    panic!("{told}: no choice");
+                };
+                assert!(there.abs() < APART, "{told}: {there} dearer at the flip");
+                found += 1;
+                for (rate, kept) in [(flip.at - away, true), (flip.at + away, false)] {
+                    let here = at(rate);
+                    let more = dearer(&here, &options, s).unwrap();
+                    if more.abs() < APART {
+                        continue;
+                    }
+                    redesigned += 1;
+                    assert_eq!(more < 0.0, kept, "{told}: {more} dearer at {rate}");
+                    let made = design(&here, &options).unwrap();
+                    let built = made.structures.iter().any(|t| t.same_rows(s));
+                    assert_eq!(built, kept, "{told}: designed again at {rate}");
+                }
+            }
+        }
+    }
+    assert!(
+        found > 100 && redesigned > 100,
+        "{found} flips, {redesigned} designs"
+    );
+}
+
+/// Where a rate that grows by a hundredth changes which structures there are, the study of the
+/// design before names a rate in between. The place is found without it, by halving.
+#[test]
+fn a_change_that_flips_a_design_is_named() {
+    let mut found = 0;
+    for seed in seeds() {
+        let (about, model, options) = mild(seed);
+        for (statement, rate) in statements(&model) {
+            let at = |rate: f64| design(&at_rate(&model, &statement, rate), &options);
+            let (mut low, mut high) = (rate, rate * 1000.0);
+            let (Ok(first), Ok(last)) = (at(low), at(high)) else {
+                continue;
+            };
+            let differ =
+                |a: &Design, b: &Design| !missing(a, b).is_empty() || !missing(b, a).is_empty();
+            if !differ(&first, &last) {
+                continue;
+            }
+            while high > low * 1.01 {
+                let middle = (low * high).sqrt();
+                if differ(&first, &at(middle).unwrap()) {
+                    high = middle;
+                } else {
+                    low = middle;
+                }
+            }
+            let changed = at(high).unwrap();
+            let here = at_rate(&model, &statement, low);
+            let mut study = Study::new(&here, &options).unwrap();
+            let before = study.design().clone();
+            let (gone, new) = (missing(&before, &changed), missing(&changed, &before));
+            // Designs that count as equally cheap at both ends say nothing.
+            let moved = before.structures.iter().chain(&changed.structures);
+            let moved = moved.filter(|s| gone.contains(&s.name) || new.contains(&s.name));
+            let told_apart = |model: &Model, s: &Structure| {
+                dearer(model, &options, s).is_none_or(|d| d.abs() > APART)
+            };
+            let there = at_rate(&model, &statement, high);
+            if !moved
+                .clone()
+                .all(|s| told_apart(&here, s) && told_apart(&there, s))
+            {
+                continue;
+            }
+            let flips = flips(&mut study, model.changes.len());
+            let named = flips.iter().any(|f| {
+                f.statement == statement
+                    && (low..=high).contains(&f.at)
+                    && (f.dropped.iter().any(|s| gone.contains(s))
+                        || f.built.iter().any(|s| new.contains(s)))
+            });
+            assert!(
+                named,
+                "{about}{statement} from {low} to {high}: {gone:?} becomes {new:?}\n{flips:#?}"
+            );
+            found += 1;
+        }
+    }
+    assert!(found > 50, "{found} designs flipped");
+}
