@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 impl Design {
     /// One JSON object with the fields of the contract.
     pub fn to_json(&self, model: &Model, seconds: f64) -> Value {
+        let model = &self.model_of(model);
         let structures: Vec<Value> = self
             .structures
             .iter()
@@ -210,6 +211,7 @@ impl Design {
                 let (name, plan) = match &**sub {
                     Sub::Nested(plan) => ("nest", plan),
                     Sub::Scalar(plan) => ("compute", plan),
+                    Sub::Values(plan) => ("list", plan),
                 };
                 out.push(json!({ "op": name, "steps": self.plan_steps(model, plan) }));
             }

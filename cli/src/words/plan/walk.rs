@@ -194,6 +194,7 @@ impl Walk<'_> {
                 let (verb, plan) = match &**sub {
                     Sub::Nested(plan) => ("nest", plan),
                     Sub::Scalar(plan) => ("compute", plan),
+                    Sub::Values(plan) => ("list", plan),
                 };
                 let what = name.map(|n| format!(" {n}")).unwrap_or_default();
                 let text = format!("{verb}{what}, for each row:");
