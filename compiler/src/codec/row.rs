@@ -50,8 +50,8 @@ pub fn entity_row_from_json(
 pub fn entity_row_to_json(model: &Model, entity: EntityId, row: &[Value]) -> Map<String, Json> {
     let root = model.root(entity);
     let fields = root.fields.iter().zip(row);
-    let shown = fields
-        .filter(|&(&field, value)| !model.is_hidden(entity, field) && !value.is_null());
+    let shown =
+        fields.filter(|&(&field, value)| !model.is_hidden(entity, field) && !value.is_null());
     let named = shown.filter_map(|(&field, value)| {
         let slot = slot_of(model, field)?;
         Some((slot.name.to_owned(), json::to_json(model, &slot.ty, value)))

@@ -2,8 +2,8 @@
 
 use super::display::Printer;
 use super::options::{PlanOption, Planner};
-use super::popular_key::{is_split, split_by, totals};
 use super::plan::{Get, Op, Plan, StructureId, Sub, Term, Test};
+use super::popular_key::{is_split, split_by, totals};
 use super::select::Selection;
 use super::shape::ShapeId;
 use crate::model::{Expr, Function, Model};

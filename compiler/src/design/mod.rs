@@ -12,7 +12,7 @@ mod json;
 mod lint;
 mod options;
 mod plan;
-mod popular_key;
+pub mod popular_key;
 mod prepare;
 mod price;
 mod select;

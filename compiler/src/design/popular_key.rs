@@ -28,13 +28,13 @@ pub(crate) fn split_by<'m>(model: &'m Model, part: &Expr) -> Option<&'m Split> {
     }
 }
 
-/// What is split by a number in a structure's key.
-pub(crate) fn split_of<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
+/// What is split by a number in a structure's key: the structure itself, or its table of totals.
+pub fn split_of<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
     s.key().find_map(|part| split_by(model, part))
 }
 
 /// The table of totals of what is split: how many rows each sub-partition holds.
-pub(crate) fn totals<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
+pub fn totals<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
     split_of(model, s).filter(|split| {
         let [(part, _)] = s.clustering.as_slice() else {
             return false;
@@ -172,7 +172,9 @@ impl Design {
     pub(super) fn forget_unsplit(&mut self) {
         let used = |split: &Split| {
             let number = split.number();
-            self.structures.iter().any(|s| s.key().any(|e| *e == number))
+            self.structures
+                .iter()
+                .any(|s| s.key().any(|e| *e == number))
         };
         let used: Vec<bool> = self.splits.iter().map(used).collect();
         let Some(first) = self.splits.first().map(|s| s.attribute.0) else {

@@ -235,7 +235,11 @@ impl Planner<'_> {
         out.extend(self.salted(&s, 2).map(|(_, s)| s));
         out.extend(self.popular_keys_split(&s));
         // With fewer columns than are known to press on it, it may still do as it is.
-        let broken = self.pressure.learned.broken.contains(&unspread(self.model, &s));
+        let broken = self
+            .pressure
+            .learned
+            .broken
+            .contains(&unspread(self.model, &s));
         if out.is_empty() || !broken && self.holds(&with_columns(&s, vec![]), 1.0) {
             out.push(s);
         }

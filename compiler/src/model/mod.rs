@@ -17,7 +17,7 @@ pub use expr::{
     Page, Pred, Query, Unfold,
 };
 pub use split::Split;
-pub(crate) use split::own;
+pub(crate) use split::{NUMBER, own};
 pub use types::{RecordField, Size, Type};
 
 use serde::{Deserialize, Serialize};

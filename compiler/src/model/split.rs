@@ -11,6 +11,9 @@ use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// How the names of the hidden attributes begin: nobody can write them.
+pub(crate) const NUMBER: &str = "@split_";
+
 /// What instances of an entity share whose sub-partition is numbered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Split {
@@ -104,7 +107,7 @@ impl Model {
         for split in splits {
             let attribute = AttributeId(model.attributes.len() as u32);
             model.attributes.push(Attribute {
-                name: format!("@split_{}", model.splits.len() + 1),
+                name: format!("{NUMBER}{}", model.splits.len() + 1),
                 entity: split.entity,
                 ty: Type::Int,
                 // An instance has none until the change that inserts it is decided.
@@ -139,9 +142,7 @@ impl Model {
     /// of its sub-partitions.
     pub fn is_hidden(&self, root: EntityId, field: Field) -> bool {
         match field {
-            Field::Attribute(a) => {
-                self.root(root).deadline == Some(a) || self.split(a).is_some()
-            }
+            Field::Attribute(a) => self.root(root).deadline == Some(a) || self.split(a).is_some(),
             Field::Type | Field::Reference(_) => false,
         }
     }

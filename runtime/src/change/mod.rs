@@ -7,8 +7,8 @@ mod popular_key;
 mod refusal;
 mod statements;
 
-pub use refusal::Refusal;
 pub(crate) use popular_key::Totals;
+pub use refusal::Refusal;
 pub(crate) use statements::sequence_counter;
 
 use crate::facts::{FactError, Overlay, StoreFacts};

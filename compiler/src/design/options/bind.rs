@@ -299,7 +299,10 @@ impl Planner<'_> {
         if let Some(through) = &m.through {
             self.get_directory(&mut next, through, &s, per);
         }
-        let parts = m.parts.as_ref().map(|p| vec![self.list_parts(&mut next, p)]);
+        let parts = m
+            .parts
+            .as_ref()
+            .map(|p| vec![self.list_parts(&mut next, p)]);
         let gets = next.rows * elements;
         let rows = (partial.state.rows * per).max(0.0);
         let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
@@ -789,8 +792,8 @@ impl Planner<'_> {
         }
         let mut out = Vec::new();
         for s in self.fitting(s) {
-            if let Some(d) = directory(self.model, &s)
-                .filter(|_| !self.target.capabilities.ordered_partitions)
+            if let Some(d) =
+                directory(self.model, &s).filter(|_| !self.target.capabilities.ordered_partitions)
             {
                 self.shapes.intern(self.model, d);
             }

@@ -147,6 +147,9 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                 ..
             } => {
                 let before = self.op(by, weight, input, frames);
+                if let Op::Merge { list, .. } = op {
+                    list.iter().for_each(|t| self.term(by, weight, t, frames));
+                }
                 if let Some(s) = (self.structure)(get.structure) {
                     let touched = Touch::of(&self.stats, s, get, frames, &self.structure);
                     let lookups = if touched.through_directory {
