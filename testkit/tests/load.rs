@@ -560,9 +560,12 @@ fn what_is_loaded_equals_what_is_put() {
         }
         // Where keys are cut, their order is not that of their values, and numbers are given in order.
         let small = seed.is_multiple_of(2) && !long;
-        let made = || match small {
-            true => Case::small(&text, 2.0 + seed as f64 / 4.0),
-            false => Case::new(&text),
+        let made = || {
+            if small {
+                Case::small(&text, 2.0 + seed as f64 / 4.0)
+            } else {
+                Case::new(&text)
+            }
         };
         let mut case = made();
         split += case.db().schema().design.splits.len();

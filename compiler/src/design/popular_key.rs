@@ -16,7 +16,7 @@ use crate::view::{Kind, Structure};
 use std::collections::BTreeMap;
 
 /// What is split by the number that a key part is, if it is one.
-pub(crate) fn split_by<'m>(model: &'m Model, part: &Expr) -> Option<&'m Split> {
+pub fn split_by<'m>(model: &'m Model, part: &Expr) -> Option<&'m Split> {
     match part {
         Expr::Path {
             node: 0,

@@ -17,7 +17,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// One more instance of a sub-partition.
+    /// More instances of a sub-partition.
     pub(crate) fn count(&mut self, number: i64, instances: u64) {
         *self.held.entry(number).or_default() += instances;
     }
@@ -95,5 +95,24 @@ impl<R: Reader> Draft<'_, R> {
             out.extend(numbered);
         }
         Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Totals;
+
+    #[test]
+    fn the_first_with_room_is_taken() {
+        let mut totals = Totals::default();
+        let taken: Vec<i64> = (0..7).map(|_| totals.take(3)).collect();
+        assert_eq!(taken, [0, 0, 0, 1, 1, 1, 2]);
+        let mut totals = Totals::default();
+        // The second has gone, and somebody has left the first.
+        totals.count(0, 3);
+        totals.count(2, 3);
+        totals.leave(0);
+        let taken: Vec<i64> = (0..6).map(|_| totals.take(3)).collect();
+        assert_eq!(taken, [0, 1, 1, 1, 3, 3]);
     }
 }

@@ -51,18 +51,13 @@ impl Load<'_> {
             encode_values(&split.shared(model, &row), &mut shared);
             let mut entry = (shared.len() as u32).to_be_bytes().to_vec();
             entry.extend(shared);
-            match row.get(slot) {
-                Some(Value::Int(number)) => {
-                    entry.push(0);
-                    entry.extend(place);
-                    sorter.push(&entry, &number.to_be_bytes())?;
-                }
-                _ => {
-                    entry.push(1);
-                    entry.extend(place);
-                    sorter.push(&entry, &[])?;
-                }
-            }
+            let number = match row.get(slot) {
+                Some(Value::Int(number)) => number.to_be_bytes().to_vec(),
+                _ => vec![],
+            };
+            entry.push(u8::from(number.is_empty()));
+            entry.extend(place);
+            sorter.push(&entry, &number)?;
         }
         let mut sorted = sorter.finish()?;
         let mut numbers = Sorter::new(&self.folder, share);

@@ -73,8 +73,11 @@ fn numbers<S: Store>(
     for (key, row) in stored(database, home.structure, wait)? {
         let mut values = layout.decode_key(&key, &row).map_err(|e| e.to_string())?;
         values.extend(layout.decode_row(&row).map_err(|e| e.to_string())?);
-        let at = |p| structure.key().position(|e| e == p).unwrap();
-        let key = paths.iter().map(|p| values[at(p)].clone()).collect();
+        let parts = paths.iter().filter_map(|p| {
+            let at = structure.key().position(|e| e == p)?;
+            values.get(at).cloned()
+        });
+        let key = parts.collect();
         out.insert(key, values[home.columns[0]].clone());
     }
     Ok(out)
