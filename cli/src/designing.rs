@@ -78,7 +78,7 @@ impl Designed {
         let design = with_notice("designing…", || design(&model, &options))?;
         Ok(Designed {
             unit: Unit::of(&options.target),
-            model,
+            model: design.model_of(&model),
             options,
             design,
             seconds: start.elapsed().as_secs_f64(),

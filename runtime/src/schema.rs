@@ -33,8 +33,10 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Derives everything from a model and its design.
+    /// Derives everything from a model and its design. The model is then that of the text and the
+    /// numbers that the design asks for.
     pub fn new(model: Model, design: Design) -> Schema {
+        let model = design.model_of(&model);
         let layouts = design.structures.iter().map(|s| {
             let types = stored_types(&model, s);
             let columns = types.columns.into_iter();

@@ -4,6 +4,7 @@ use super::grid::{Grid, faint, name, plain};
 use super::{counted, limits, number, technique};
 use crate::terminal::paint;
 use querent_compiler::design::display::{Printer, direction, key_part};
+use querent_compiler::design::popular_key::{split_of, totals};
 use querent_compiler::design::{Design, Note};
 use querent_compiler::model::{Direction, Model};
 use querent_compiler::view::{Kind, Structure};
@@ -53,6 +54,26 @@ pub(crate) fn conditions(model: &Model, s: &Structure) -> Vec<String> {
     s.filter.iter().map(|p| printer.pred(p)).collect()
 }
 
+/// How popular keys are split: into how many parts of what size, or how full these are.
+fn split(model: &Model, s: &Structure) -> String {
+    let Some(split) = split_of(model, s) else {
+        return String::new();
+    };
+    if totals(model, s).is_some() {
+        return "how many rows each part of a popular key holds".into();
+    }
+    let average = match split.average {
+        // Most keys have one part; how much more than one is it on average says nothing.
+        n if n < 1.05 => "1".to_owned(),
+        n => format!("{n:.1}"),
+    };
+    format!(
+        "popular keys, as they grow, into parts of at most {} rows: {average} of a key on average, {} at most",
+        number::count(split.capacity as f64),
+        number::count(split.most),
+    )
+}
+
 /// Homes by entity: `Post (title, url), User (name)`.
 pub(crate) fn homes(note: &Note) -> String {
     let mut entities: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -95,6 +116,7 @@ pub(crate) fn brief(
         }
     };
     say("key", key(model, s));
+    say("splits", split(model, s));
     say("keeps", columns(model, s).join(", "));
     say("where", conditions(model, s).join(" and "));
     say("serves", note.serves.join(", "));
@@ -129,6 +151,7 @@ pub(crate) fn full(
     };
     say("partition", partition(model, s));
     say("clustering", clustering(model, s));
+    say("splits", split(model, s));
     say("hashed where long", hashed(model, s).join(", "));
     say("columns", columns(model, s).join(", "));
     say("where", conditions(model, s).join(" and "));

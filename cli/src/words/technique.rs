@@ -57,6 +57,7 @@ mod tests {
             "rounded-time",
             "bucket",
             "hash-prefix",
+            "popular-key-split",
             "reverse-timestamp",
             "time-to-live",
         ];

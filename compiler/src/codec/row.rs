@@ -49,9 +49,9 @@ pub fn entity_row_from_json(
 /// The object from which [`entity_row_from_json`] reads the row again, given its concrete entity.
 pub fn entity_row_to_json(model: &Model, entity: EntityId, row: &[Value]) -> Map<String, Json> {
     let root = model.root(entity);
-    let deadline = root.deadline.map(Field::Attribute);
     let fields = root.fields.iter().zip(row);
-    let shown = fields.filter(|&(&field, value)| Some(field) != deadline && !value.is_null());
+    let shown =
+        fields.filter(|&(&field, value)| !model.is_hidden(entity, field) && !value.is_null());
     let named = shown.filter_map(|(&field, value)| {
         let slot = slot_of(model, field)?;
         Some((slot.name.to_owned(), json::to_json(model, &slot.ty, value)))
@@ -123,14 +123,16 @@ pub(super) fn slot_of(model: &Model, field: Field) -> Option<Slot<'_>> {
     }
 }
 
-/// The fields that an instance of the concrete entity has: its own and inherited ones. When it
-/// expires is for the database to say.
+/// The fields that an instance of the concrete entity has: its own and inherited ones, without
+/// those that are for the database to fill in.
 pub(super) fn slots(model: &Model, concrete: EntityId) -> impl Iterator<Item = Slot<'_>> {
     let root = model.root(concrete);
-    let deadline = root.deadline.map(Field::Attribute);
+    let given = move |&&field: &&Field| {
+        declared_for(model, concrete, field) && !model.is_hidden(concrete, field)
+    };
     root.fields
         .iter()
-        .filter(move |&&field| declared_for(model, concrete, field) && Some(field) != deadline)
+        .filter(given)
         .filter_map(|&field| slot_of(model, field))
 }
 

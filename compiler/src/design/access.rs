@@ -42,6 +42,8 @@ pub struct Access {
     /// Where the instances of a root that expire are listed by deadline: (structure, positions of
     /// the instance's key behind it).
     pub expiries: BTreeMap<EntityId, (StructureId, Vec<usize>)>,
+    /// Where it is told how much the sub-partitions of a popular key hold, by their number.
+    pub totals: BTreeMap<AttributeId, StructureId>,
 }
 
 impl Access {
@@ -115,6 +117,9 @@ impl Access {
             }
         }
         for (id, s) in structures.iter().enumerate() {
+            if let Some(split) = super::popular_key::totals(model, s) {
+                access.totals.insert(split.attribute, id as StructureId);
+            }
             if super::expiry::is_list(model, s)
                 && let Some(key) = positions(s, &key_paths(model, s.anchor))
             {

@@ -173,6 +173,7 @@ pub(super) fn assemble(
         writes,
         total,
         warnings,
+        splits: model.splits.clone(),
         search: Search {
             candidates: planner.shapes.all.len(),
             variables: selection.variables,

@@ -3,6 +3,7 @@
 use super::display::Printer;
 use super::options::{PlanOption, Planner};
 use super::plan::{Get, Op, Plan, StructureId, Sub, Term, Test};
+use super::popular_key::{is_split, split_by, totals};
 use super::select::Selection;
 use super::shape::ShapeId;
 use crate::model::{Expr, Function, Model};
@@ -276,6 +277,7 @@ impl Mapping {
                 Term::Sub(Box::new(match &**sub {
                     Sub::Nested(plan) => Sub::Nested(self.rewrite(plan, &mut inner)?),
                     Sub::Scalar(plan) => Sub::Scalar(self.rewrite(plan, &mut inner)?),
+                    Sub::Values(plan) => Sub::Values(self.rewrite(plan, &mut inner)?),
                 }))
             }
         })
@@ -322,11 +324,17 @@ fn unique_name(
         .partition
         .iter()
         .filter(|e| !matches!(e, Expr::Const(_)))
-        .map(|e| snake(&printer.expr(e)))
+        .map(|e| match split_by(model, e) {
+            Some(_) => "split".into(),
+            None => snake(&printer.expr(e)),
+        })
         .collect();
     let ordered = s.clustering.first().map(|(e, _)| snake(&printer.expr(e)));
     let base = match (s.kind, identity) {
         (Kind::Lists, true) => entity,
+        (Kind::Groups, _) if totals(model, s).is_some() => {
+            format!("{entity}_splits_by_{}", parts.join("_"))
+        }
         (Kind::Groups, _) if s.over.is_empty() && s.columns.is_empty() => {
             let by = parts.iter().cloned().chain(ordered);
             format!("{entity}_buckets_by_{}", by.collect::<Vec<_>>().join("_"))
@@ -419,6 +427,10 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
         (
             "hash-prefix",
             s.key().any(|e| matches!(e, Expr::Call(Function::Hash, _))),
+        ),
+        (
+            "popular-key-split",
+            is_split(model, s) || totals(model, s).is_some(),
         ),
         ("reverse-timestamp", time_desc),
         ("time-to-live", super::expiry::keeps_deadline(model, s)),

@@ -2,6 +2,7 @@
 //! the rows that each structure gets written.
 
 use super::assumed::LIST;
+use super::popular_key::totals;
 use super::shape::reference_paths;
 use super::stats::{Extent, Stats};
 use crate::model::{
@@ -154,12 +155,13 @@ fn collect_effects(
             }
             Statement::Update { entity, set, .. } => {
                 let rows = found.next().unwrap_or(1.0);
+                let entity = model.entity(*entity).root;
                 let slots = set.iter().map(|(slot, _)| *slot).collect();
+                let slots = with_numbers(model, entity, slots);
                 let count = Extent {
                     avg: times.avg * rows,
                     max: times.max * rows.max(1.0),
                 };
-                let entity = model.entity(*entity).root;
                 out.push(Effect {
                     entity,
                     kind: EffectKind::Update(slots),
@@ -184,6 +186,16 @@ fn collect_effects(
             }
         }
     }
+}
+
+/// What is set, with the numbers of sub-partitions that are given anew for it.
+fn with_numbers(model: &Model, root: EntityId, mut slots: BTreeSet<usize>) -> BTreeSet<usize> {
+    for (slot, split) in model.splits_of(root) {
+        if !slots.is_disjoint(&split.slots(model)) {
+            slots.insert(slot);
+        }
+    }
+    slots
 }
 
 /// How long a list parameter is.
@@ -230,9 +242,10 @@ pub(crate) fn delete_effects(
             OnDelete::Cascade => delete_effects(stats, from, count, out, above),
             OnDelete::Clear => {
                 let slot = stats.model.slot(from, Field::Reference(reference));
+                let slots = with_numbers(stats.model, from, slot.into_iter().collect());
                 out.push(Effect {
                     entity: from,
-                    kind: EffectKind::Update(slot.into_iter().collect()),
+                    kind: EffectKind::Update(slots),
                     count,
                 });
             }
@@ -319,6 +332,10 @@ pub(crate) struct Hit {
     pub(crate) deletes: f64,
     /// Rows that are read before they are written: groups.
     pub(crate) read_first: f64,
+    /// Instances that are given a number of a sub-partition, each by one get of the totals.
+    pub(crate) numbered: f64,
+    /// Rows of totals read for that.
+    pub(crate) listed: f64,
     /// The way back to the anchors.
     walk: Needs,
     back: Route,
@@ -332,6 +349,8 @@ pub(crate) struct Reading {
     fan: Extent,
     over: BTreeMap<RouteStep, Extent>,
     kind: Kind,
+    /// Where these are the totals of what is split: sub-partitions of a key, on average.
+    totals: Option<f64>,
 }
 
 impl Reading {
@@ -370,6 +389,7 @@ impl Reading {
             fan,
             over,
             kind: s.kind,
+            totals: totals(stats.model, s).map(|split| split.average),
         }
     }
 
@@ -435,7 +455,11 @@ impl Reading {
             _ if in_key => (rows, rows),
             _ => (rows, 0.0),
         };
+        let placed = in_key && effect.kind != EffectKind::Delete;
+        let totals = self.totals.filter(|_| placed);
         Hit {
+            numbered: totals.map_or(0.0, |_| rows),
+            listed: totals.map_or(0.0, |average| rows * average),
             key: false,
             columns: BTreeSet::new(),
             rows_max: anchors.max * fan.max,

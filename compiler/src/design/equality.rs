@@ -160,7 +160,7 @@ impl Uses {
                 terms.iter().for_each(|t| self.term(t));
             }
             Term::Sub(sub) => match &**sub {
-                Sub::Nested(plan) | Sub::Scalar(plan) => self.plan(plan),
+                Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan) => self.plan(plan),
             },
         }
     }

@@ -3,6 +3,7 @@
 use super::Design;
 use super::display::{Printer, direction, key_part};
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
+use super::popular_key::split_of;
 use super::source;
 use crate::model::{Direction, Model};
 use crate::view::Structure;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 impl Design {
     /// One JSON object with the fields of the contract.
     pub fn to_json(&self, model: &Model, seconds: f64) -> Value {
+        let model = &self.model_of(model);
         let structures: Vec<Value> = self
             .structures
             .iter()
@@ -18,7 +20,7 @@ impl Design {
             .map(|(s, note)| {
                 let printer = Printer::of_structure(model, s);
                 let heat = note.sizes.heat.as_ref();
-                json!({
+                let mut structure = json!({
                     "name": s.name,
                     "entities": entities(model, s),
                     "partition": s.partition.iter().map(|e| key_part(&printer, e)).collect::<Vec<_>>(),
@@ -46,7 +48,13 @@ impl Design {
                     "partition_read_units_max": heat.map(|h| h.read_units),
                     "partition_writes_max": heat.map(|h| h.writes),
                     "partition_write_units_max": heat.map(|h| h.write_units),
-                })
+                });
+                if let (Some(split), Value::Object(fields)) = (split_of(model, s), &mut structure) {
+                    let split = json!({ "partition_rows": split.capacity,
+                        "partitions_avg": split.average, "partitions_max": split.most });
+                    fields.insert("split".into(), split);
+                }
+                structure
             })
             .collect();
         let mut questions = serde_json::Map::new();
@@ -112,11 +120,13 @@ impl Design {
             }
             Op::Merge {
                 input,
+                list,
                 get,
                 estimate,
                 ..
             } => {
                 self.op_steps(model, input, out);
+                list.iter().for_each(|t| self.term_steps(model, t, out));
                 out.push(self.get_step(model, "merge", get, estimate));
             }
             Op::Elements { input, .. } => {
@@ -210,6 +220,7 @@ impl Design {
                 let (name, plan) = match &**sub {
                     Sub::Nested(plan) => ("nest", plan),
                     Sub::Scalar(plan) => ("compute", plan),
+                    Sub::Values(plan) => ("list", plan),
                 };
                 out.push(json!({ "op": name, "steps": self.plan_steps(model, plan) }));
             }

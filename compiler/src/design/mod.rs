@@ -12,6 +12,7 @@ mod json;
 mod lint;
 mod options;
 mod plan;
+pub mod popular_key;
 mod prepare;
 mod price;
 mod select;
@@ -37,7 +38,7 @@ pub use shape::{key_paths, reference_paths};
 pub use sizes::{Finding, Heat, Sizes, Subject};
 pub use writes::{Purpose, WritePlan, WriteStep};
 
-use crate::model::{Model, Schema};
+use crate::model::{Model, Schema, Split};
 use crate::view::Structure;
 use prepare::Prepared;
 use select::Selection;
@@ -102,11 +103,19 @@ pub struct Design {
     pub total: f64,
     /// What to look at.
     pub warnings: Vec<Finding>,
+    /// Popular keys that are split: the design is read with [`Design::model_of`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splits: Vec<Split>,
     /// How it was found.
     pub search: Search,
 }
 
 impl Design {
+    /// The model that the design's structures are read with: with the numbers of what is split.
+    pub fn model_of(&self, model: &Model) -> Model {
+        model.with_splits(&self.splits)
+    }
+
     /// The structures that a question's plan reads, by name.
     pub fn read_by(&self, question: usize) -> Vec<String> {
         let Some(plan) = self.plans.get(question) else {
@@ -204,7 +213,14 @@ const ATTEMPTS: usize = 6;
 
 /// Designs a model.
 pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
-    make(model, options).map(|made| made.design)
+    let mut learned = Learned::default();
+    loop {
+        let model = model.with_splits(&learned.splits);
+        if let Some(Made { mut design, .. }) = attempt(&model, options, &mut learned)? {
+            design.forget_unsplit();
+            return Ok(design);
+        }
+    }
 }
 
 /// A design with what it was chosen from.
@@ -215,32 +231,48 @@ struct Made<'m> {
     design: Design,
 }
 
+/// Makes a design of a model whose splits are settled.
 fn make<'m>(model: &'m Model, options: &'m Options) -> Result<Made<'m>, DesignError> {
-    let (mix, at) = mix_of(model, options)?;
     let mut learned = Learned::default();
-    let mut attempts = 1;
     loop {
-        let prepared = Prepared::after(model, options, at, &learned)?;
-        let programme = prepared.programme(options);
-        let selection = programme
-            .solve(&BTreeSet::new())
-            .ok_or(DesignError::Infeasible)?;
-        let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
-        drop(programme);
-        if let Some(schema) = &options.given {
-            let found = lint::lint(model, &options.target, &design, schema);
-            design.warnings.extend(found);
+        if let Some(made) = attempt(model, options, &mut learned)? {
+            return Ok(made);
         }
-        if !learned.from(prepared.planner(), &design) || attempts == ATTEMPTS {
-            return Ok(Made {
-                mix,
-                prepared,
-                selection,
-                design,
-            });
-        }
-        attempts += 1;
     }
+}
+
+/// Makes a design with what earlier attempts have shown; none where this one has shown more.
+fn attempt<'m>(
+    model: &'m Model,
+    options: &'m Options,
+    learned: &mut Learned,
+) -> Result<Option<Made<'m>>, DesignError> {
+    let (mix, at) = mix_of(model, options)?;
+    let prepared = Prepared::after(model, options, at, learned)?;
+    // A design that may lose facts has no home for the numbers.
+    if !options.lossy && learned.wishes(prepared.planner()) {
+        return Ok(None);
+    }
+    let programme = prepared.programme(options);
+    let selection = programme
+        .solve(&BTreeSet::new())
+        .ok_or(DesignError::Infeasible)?;
+    let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
+    drop(programme);
+    if let Some(schema) = &options.given {
+        let found = lint::lint(model, &options.target, &design, schema);
+        design.warnings.extend(found);
+    }
+    learned.attempts += 1;
+    if learned.from(prepared.planner(), &design) && learned.attempts < ATTEMPTS {
+        return Ok(None);
+    }
+    Ok(Some(Made {
+        mix,
+        prepared,
+        selection,
+        design,
+    }))
 }
 
 fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), DesignError> {

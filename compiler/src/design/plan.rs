@@ -260,6 +260,8 @@ pub enum Sub {
     Nested(Plan),
     /// The one value of the plan's one row and one column (null without a row): an aggregate.
     Scalar(Plan),
+    /// The values of the plan's one column, as a `Value::List`: what a merge goes over.
+    Values(Plan),
 }
 
 /// A predicate on a tuple: true or false, never unknown.

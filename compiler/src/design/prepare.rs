@@ -20,6 +20,7 @@ pub(super) struct Prepared<'m> {
     /// Those of the changes, then those of expiries.
     writers: Vec<Writer>,
     homes: Vec<Vec<Home>>,
+    companions: BTreeMap<ShapeId, Vec<Vec<Home>>>,
     /// For each expiry, how many instances one change of each kind inserts.
     inserted: Vec<Vec<f64>>,
 }
@@ -61,6 +62,7 @@ impl<'m> Prepared<'m> {
             homes(&mut planner)
         };
         homes.extend(given(&planner));
+        let companions = planner.companions();
         let rules = &options.target.cost.rules;
         if rules.support != Support::Shared {
             support::offer(&mut planner);
@@ -117,6 +119,7 @@ impl<'m> Prepared<'m> {
             readers,
             writers,
             homes,
+            companions,
             inserted,
         };
         prepared.weigh_expiries();
@@ -173,6 +176,7 @@ impl<'m> Prepared<'m> {
             readers: &self.readers,
             writers: &self.writers,
             homes: self.homes.clone(),
+            companions: self.companions.clone(),
             forced: forced(&self.planner),
             nodes: options.nodes,
             sample: options.sample,

@@ -126,7 +126,7 @@ impl Programme<'_, '_> {
                 write.puts += hit.puts;
                 write.deletes += hit.deletes;
                 write.rows_max += hit.rows_max;
-                write.reads += hit.read_first;
+                write.reads += hit.read_first + hit.listed;
                 write.cost += self.hit_cost(shape, hit);
                 need(writing.needs);
                 for kept in writing.kept {
@@ -330,8 +330,8 @@ impl Programme<'_, '_> {
         let cost = &self.planner.target.cost;
         let among = self.planner.stats.rows(self.planner.shapes.get(shape));
         cost.writes(hit.puts, hit.deletes, among)
-            + cost.gets(hit.read_first, among)
-            + hit.read_first * cost.row
+            + cost.gets(hit.read_first + hit.numbered, among)
+            + (hit.read_first + hit.listed) * cost.row
     }
 
     fn width(&self, shape: ShapeId, column: usize) -> f64 {
@@ -380,7 +380,7 @@ impl Planner<'_> {
                 directory: None,
             });
         }
-        let spread = spread(s)?;
+        let spread = spread(self.model, s)?;
         let paths = super::shape::reference_paths(self.model, reference);
         if spread.before > paths.len() || !finds_referrers(self.model, s, reference, true) {
             return None;
@@ -389,8 +389,8 @@ impl Planner<'_> {
             gets: spread.salts.unwrap_or(1) as f64,
             directory: None,
         };
-        if spread.buckets.is_some() {
-            let directory = self.shapes.known(&directory(s)?)?;
+        if let Some(directory) = directory(self.model, s) {
+            let directory = self.shapes.known(&directory)?;
             let bound: Vec<_> = s.partition.iter().take(spread.before).collect();
             let present = self.stats.rows_per(self.shapes.get(directory), &bound);
             finder.gets = 1.0 + present.avg * finder.gets;

@@ -37,6 +37,8 @@ pub(crate) struct Programme<'p, 'm> {
     pub(crate) writers: &'p [Writer],
     /// Of each class of facts at least one home must be kept.
     pub(crate) homes: Vec<Vec<Home>>,
+    /// What candidates cannot be without: of each list one must be kept where they are built.
+    pub(crate) companions: BTreeMap<ShapeId, Vec<Vec<Home>>>,
     /// Candidates that must be built.
     pub(crate) forced: BTreeSet<ShapeId>,
     /// How long the solver tries before it gives the best design so far.
@@ -163,6 +165,7 @@ impl Programme<'_, '_> {
         if self.support_each() {
             self.first_support(&mut shapes);
         }
+        self.add_companions(&mut shapes, 1);
         if self.sample.is_none() && shapes.keys().any(|s| forbidden.contains(s)) {
             // Other ways of the support reads may do without; the solver will tell.
             shapes.clear();
@@ -222,6 +225,7 @@ impl Programme<'_, '_> {
         }
         if self.support_each() {
             self.add_support(&mut used);
+            self.add_companions(&mut used, usize::MAX);
             return used;
         }
         if self.writers.is_empty() {
@@ -235,7 +239,20 @@ impl Programme<'_, '_> {
                 }
             }
         }
+        self.add_companions(&mut used, usize::MAX);
         used
+    }
+
+    /// Adds what candidates cannot be without: so many of the ways to have it.
+    fn add_companions(&self, shapes: &mut BTreeMap<ShapeId, BTreeSet<usize>>, ways: usize) {
+        loop {
+            let built = shapes.keys().filter_map(|shape| self.companions.get(shape));
+            let needed = built.flatten().flat_map(|homes| homes.iter().take(ways));
+            let needed: BTreeSet<Requirement> = needed.flatten().copied().collect();
+            if !extend(shapes, needed) {
+                return;
+            }
+        }
     }
 
     /// Whether the cost model counts support reads for each structure apart.

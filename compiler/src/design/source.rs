@@ -1,15 +1,17 @@
 //! Structures as a `schema` block of the language, from which they can be read again.
 
 use super::display::{Printer, direction, key_part};
-use crate::model::{Expr, Item, Model, NodeId, Query};
+use super::popular_key::{split_by, split_of};
+use crate::model::{Expr, Item, Model, NUMBER, NodeId, Query};
 use crate::view::{Kind, Structure};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// A `schema` block with these structures.
+/// A `schema` block with these structures. Those of popular keys that are split are left out: the
+/// numbers that they are keyed by are the database's to give, and no text names them.
 pub fn schema(model: &Model, name: &str, structures: &[Structure]) -> String {
     let mut out = format!("schema {name} {{\n");
-    for s in structures {
+    for s in structures.iter().filter(|s| split_of(model, s).is_none()) {
         let printer = Printer::of_structure(model, s);
         let parts = Written {
             name: &s.name,
@@ -23,7 +25,12 @@ pub fn schema(model: &Model, name: &str, structures: &[Structure]) -> String {
                 .iter()
                 .map(|(e, d)| format!("{} {}", key_part(&printer, e), direction(*d)))
                 .collect(),
-            columns: s.columns.iter().map(|e| column(&printer, e)).collect(),
+            columns: s
+                .columns
+                .iter()
+                .filter(|e| split_by(model, e).is_none())
+                .map(|e| column(&printer, e))
+                .collect(),
         };
         parts.write(&mut out);
     }
@@ -169,7 +176,9 @@ pub fn schema_of_json(name: &str, design: &Value) -> Result<String, String> {
         "found no list `structures`, expected a design as `querent design --format json` prints it",
     )?;
     let mut out = format!("schema {name} {{\n");
-    for (at, s) in structures.iter().enumerate() {
+    // As above: what is keyed by numbers that no text names is left out.
+    let named = structures.iter().enumerate();
+    for (at, s) in named.filter(|(_, s)| s.get("split").is_none()) {
         let read = |field: &str| -> Result<Vec<String>, String> {
             let texts = |v: &Value| match v {
                 Value::String(text) => Some(text.clone()),
@@ -207,7 +216,10 @@ pub fn schema_of_json(name: &str, design: &Value) -> Result<String, String> {
             filter: read("where")?,
             partition: read("partition")?,
             clustering: read("clustering")?,
-            columns: read("columns")?,
+            columns: read("columns")?
+                .into_iter()
+                .filter(|c| !c.starts_with(NUMBER))
+                .collect(),
         };
         written.write(&mut out);
     }

@@ -1,6 +1,7 @@
 //! Spreading: a partition that would outgrow its target is cut by the last parts of its key: into
 //! buckets of time, of which a directory is kept, or into salts, a hash of the row's own key, or
-//! into buckets and these into salts.
+//! into buckets and these into salts, or where it is large into numbered sub-partitions
+//! (`popular_key.rs`), of which a directory is kept too.
 //!
 //! A directory is a structure like any other (groups of the buckets that are present), maintained
 //! by the same difference, so that "the latest ten" needs no lower bound: the buckets are walked
@@ -9,10 +10,11 @@
 use super::Design;
 use super::change::Effect;
 use super::options::Planner;
+use super::popular_key::{Wish, split_by};
 use super::shape::{ShapeId, field_paths, is_identity, key_paths};
 use super::sizes::{Flows, contents, regular, write_units};
 use super::target::Columns;
-use crate::model::{Direction, Expr, Function, Type};
+use crate::model::{Direction, Expr, Function, Model, Split, Type};
 use crate::value::Value;
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
@@ -30,10 +32,10 @@ const WIDTHS: [Function; 4] = [
 const SALTS: i64 = 256;
 /// How much of a limit the largest partition of a spread structure may fill: time does not pass
 /// evenly, and no hash is perfect.
-const FILL: f64 = 0.5;
+pub(super) const FILL: f64 = 0.5;
 
 /// How the last parts of a partition key spread the rows that share the parts before them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread<'s> {
     /// How many parts come before.
     pub before: usize,
@@ -41,14 +43,21 @@ pub struct Spread<'s> {
     pub buckets: Option<(Function, &'s Expr)>,
     /// Over so many salts.
     pub salts: Option<i64>,
+    /// Over sub-partitions, as many as the key's rows take.
+    pub split: Option<&'s Split>,
 }
 
 /// How a structure's partitions are spread, if they are.
-pub fn spread(s: &Structure) -> Option<Spread<'_>> {
+pub fn spread<'s>(model: &'s Model, s: &'s Structure) -> Option<Spread<'s>> {
     let mut spread = Spread {
         before: s.partition.len(),
+        split: s.partition.last().and_then(|part| split_by(model, part)),
         ..Spread::default()
     };
+    if spread.split.is_some() {
+        spread.before -= 1;
+        return Some(spread);
+    }
     for part in s.partition.iter().rev() {
         let Expr::Call(function, args) = part else {
             break;
@@ -69,19 +78,21 @@ pub fn spread(s: &Structure) -> Option<Spread<'_>> {
     (spread.before < s.partition.len()).then_some(spread)
 }
 
-/// The structure that knows which buckets of another one are present.
-pub fn directory(s: &Structure) -> Option<Structure> {
-    let spread = spread(s)?;
-    spread.buckets?;
+/// The structure that knows which buckets or sub-partitions of another one are present.
+pub fn directory(model: &Model, s: &Structure) -> Option<Structure> {
+    let spread = spread(model, s)?;
+    if spread.buckets.is_none() && spread.split.is_none() {
+        return None;
+    }
     let (before, after) = s.partition.split_at_checked(spread.before)?;
-    let bucket = after.first()?;
+    let piece = after.first()?;
     Some(Structure {
         name: String::new(),
         anchor: s.anchor,
         over: s.over.clone(),
         filter: s.filter.clone(),
         partition: before.to_vec(),
-        clustering: vec![(bucket.clone(), Direction::Asc)],
+        clustering: vec![(piece.clone(), Direction::Asc)],
         kind: Kind::Groups,
         columns: vec![],
         hashed: vec![],
@@ -129,13 +140,29 @@ pub(crate) struct Pressure {
     pub(crate) learned: Learned,
     /// Columns of structures that are too large with them, met in this attempt.
     refused: RefCell<Vec<(Structure, Vec<Expr>)>>,
+    /// Keys that would have to be split, met in this attempt.
+    wishes: RefCell<Vec<Wish>>,
     /// What flows into structures, as far as it was asked for.
     flows: RefCell<BTreeMap<Structure, Flows>>,
 }
 
-/// Which columns press on structures, named by what they are before they are spread.
+impl Pressure {
+    pub(super) fn wish(&self, wish: Wish) {
+        self.wishes.borrow_mut().push(wish);
+    }
+
+    pub(super) fn wishes(&self) -> Vec<Wish> {
+        self.wishes.borrow().clone()
+    }
+}
+
+/// Which columns press on structures, named by what they are before they are spread, and which
+/// keys are to be split.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
+    pub(super) splits: Vec<Split>,
+    /// Designs made so far.
+    pub(super) attempts: usize,
     columns: BTreeMap<Structure, Vec<Expr>>,
     /// Those that broke a limit in a design: they are not offered as they are any more.
     broken: BTreeSet<Structure>,
@@ -161,10 +188,11 @@ impl Learned {
         for (unspread, columns) in attempt.pressure.refused.borrow().iter() {
             news |= self.add(unspread, columns);
         }
+        let model = attempt.model;
         for s in &design.structures {
             let about = |w: &super::Finding| w.structure == s.name && w.of_a_partition();
             if design.warnings.iter().any(about) {
-                let unspread = unspread(s);
+                let unspread = unspread(model, s);
                 news |= self.add(&unspread, &s.columns);
                 news |= self.broken.insert(unspread);
             }
@@ -174,8 +202,8 @@ impl Learned {
 }
 
 /// The structure before it was spread, columns left open.
-fn unspread(s: &Structure) -> Structure {
-    let before = spread(s).map_or(s.partition.len(), |s| s.before);
+fn unspread(model: &Model, s: &Structure) -> Structure {
+    let before = spread(model, s).map_or(s.partition.len(), |s| s.before);
     Structure {
         name: String::new(),
         partition: s.partition.iter().take(before).cloned().collect(),
@@ -205,8 +233,13 @@ impl Planner<'_> {
         let cut = cut.min_by_key(|(salts, _)| *salts);
         let mut out: Vec<Structure> = cut.into_iter().map(|(_, s)| s).collect();
         out.extend(self.salted(&s, 2).map(|(_, s)| s));
+        out.extend(self.popular_keys_split(&s));
         // With fewer columns than are known to press on it, it may still do as it is.
-        let broken = self.pressure.learned.broken.contains(&unspread(&s));
+        let broken = self
+            .pressure
+            .learned
+            .broken
+            .contains(&unspread(self.model, &s));
         if out.is_empty() || !broken && self.holds(&with_columns(&s, vec![]), 1.0) {
             out.push(s);
         }
@@ -224,25 +257,39 @@ impl Planner<'_> {
         let oversize = !self.holds(&with_columns(s, kept.clone()), 1.0);
         if oversize && !s.clustering.is_empty() && self.holds(&with_columns(s, vec![]), 1.0) {
             let mut refused = self.pressure.refused.borrow_mut();
-            refused.push((unspread(s), kept));
+            refused.push((unspread(self.model, s), kept));
         }
         oversize
     }
 
     /// Whether a structure's partitions fill no more than that of the limits, with the columns
     /// that are known to press on them.
-    fn fits(&self, s: &Structure, fill: f64) -> bool {
-        let learned = self.pressure.learned.columns.get(&unspread(s));
-        self.holds(&with_columns(s, learned.cloned().unwrap_or_default()), fill)
+    pub(super) fn fits(&self, s: &Structure, fill: f64) -> bool {
+        self.holds(&self.pressed(s), fill)
+    }
+
+    /// The same of partitions of so many rows.
+    pub(super) fn fits_with(&self, s: &Structure, rows: f64, fill: f64) -> bool {
+        self.holds_with(&self.pressed(s), rows, fill)
+    }
+
+    /// A structure with the columns that are known to press on it.
+    fn pressed(&self, s: &Structure) -> Structure {
+        let known = &self.pressure.learned.columns;
+        let learned = known.get(&unspread(self.model, s));
+        with_columns(s, learned.cloned().unwrap_or_default())
     }
 
     fn holds(&self, s: &Structure, fill: f64) -> bool {
+        let bound: Vec<&Expr> = s.partition.iter().collect();
+        self.holds_with(s, self.stats.rows_per(s, &bound).max, fill)
+    }
+
+    fn holds_with(&self, s: &Structure, rows: f64, fill: f64) -> bool {
         let limits = &self.target.limits;
         if !limits.of_partitions() {
             return true;
         }
-        let bound: Vec<&Expr> = s.partition.iter().collect();
-        let rows = self.stats.rows_per(s, &bound).max;
         let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l * fill);
         let (known, assumed) = (regular(&self.stats, s), self.assumed(s));
         let columns = Columns {
@@ -282,7 +329,7 @@ impl Planner<'_> {
     fn hot_units(&self, s: &Structure) -> f64 {
         let whole = Structure {
             columns: s.columns.clone(),
-            ..unspread(s)
+            ..unspread(self.model, s)
         };
         let mut known = self.pressure.flows.borrow_mut();
         let flows = known
@@ -306,7 +353,7 @@ impl Planner<'_> {
         let cut = |width: Function| {
             let mut cut = s.clone();
             cut.partition.push(Expr::Call(width, vec![of.clone()]));
-            let listed = directory(&cut).is_some_and(|d| self.fits(&d, 1.0));
+            let listed = directory(self.model, &cut).is_some_and(|d| self.fits(&d, 1.0));
             (bucket_follows(part, width, &of) && listed).then_some(cut)
         };
         WIDTHS

@@ -298,7 +298,12 @@ impl Stats<'_> {
             None => rows.min(MAX_OVER_AVG * avg.max(1.0)),
         };
         // What spreads a partition divides the largest one too.
-        if let Some(spread) = super::spread::spread(s) {
+        let spread = super::spread::spread(self.model, s);
+        if let Some(split) = spread.as_ref().and_then(|s| s.split)
+            && s.partition.iter().all(|p| bound.contains(&p))
+        {
+            max = max.min(split.capacity as f64);
+        } else if let Some(spread) = spread {
             let parts = s.partition.iter().skip(spread.before);
             for part in parts.filter(|p| bound.contains(p)) {
                 max /= self.cardinality(&scope, part);
@@ -306,7 +311,10 @@ impl Stats<'_> {
         }
         if s.kind == Kind::Groups {
             let free = s.key().filter(|e| !bound.contains(e));
-            max = max.min(self.values(&scope, free));
+            max = max.min(match super::popular_key::totals(self.model, s) {
+                Some(split) if bound.len() == s.partition.len() => split.most,
+                _ => self.values(&scope, free),
+            });
         }
         Extent {
             avg,
@@ -405,14 +413,16 @@ impl Stats<'_> {
         }
     }
 
-    /// The fields of an entity's row that are not in its key.
+    /// The fields of an entity's row that are not in its key. The number of a sub-partition is not
+    /// among them: it is a fact only where a design splits, and has its home then.
     pub(crate) fn value_fields(&self, entity: EntityId) -> Vec<Field> {
         let root = self.model.root(entity);
+        let number = |f: &Field| matches!(f, Field::Attribute(a) if self.model.split(*a).is_some());
         let fields = root
             .fields
             .iter()
             .enumerate()
-            .filter(|(i, _)| !root.key.contains(i));
+            .filter(|(i, f)| !root.key.contains(i) && !number(f));
         fields.map(|(_, f)| *f).collect()
     }
 }

@@ -59,7 +59,8 @@ pub struct Flip {
 }
 
 impl<'m> Study<'m> {
-    /// Designs a model.
+    /// Designs a model. What popular keys may be split is what the model says: give it that of a
+    /// design, [`Design::model_of`].
     pub fn new(model: &'m Model, options: &'m Options) -> Result<Study<'m>, DesignError> {
         let Made {
             mix,

@@ -71,6 +71,17 @@ impl Programme<'_, '_> {
             let choices = kept.collect();
             weighing.demand(vec![vec![]], choices);
         }
+        for (&shape, needed) in &self.companions {
+            let Some(built) = weighing.item(shape, None) else {
+                continue;
+            };
+            for homes in needed {
+                let kept = homes.iter();
+                let kept = kept.filter_map(|home| weighing.choice(0.0, home.iter()));
+                let choices = kept.collect();
+                weighing.demand(vec![vec![built]], choices);
+            }
+        }
         for reader in self.readers {
             let options = reader.options.iter();
             let options =

@@ -7,6 +7,7 @@
 
 mod change;
 mod expr;
+mod split;
 mod types;
 mod volumes;
 
@@ -15,6 +16,8 @@ pub use expr::{
     Aggregate, AggregateFn, Binary, Compare, Direction, Expr, Function, Item, Leaf, Many, NodeId,
     Page, Pred, Query, Unfold,
 };
+pub use split::Split;
+pub(crate) use split::{NUMBER, own};
 pub use types::{RecordField, Size, Type};
 
 use serde::{Deserialize, Serialize};
@@ -67,6 +70,9 @@ pub struct Model {
     /// Schemas given by people, in the order of the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<Schema>,
+    /// Popular keys that are split, as a design asks for: see [`Model::with_splits`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splits: Vec<Split>,
 }
 
 /// Structures given by a person instead of being designed.

@@ -88,7 +88,7 @@ impl Context<'_> {
             hashed: vec![],
         };
         // A bucket orders its rows too, where a question asks for that order.
-        let bound = spread(&s).map_or(s.partition.len(), |spread| spread.before);
+        let bound = spread(self.model, &s).map_or(s.partition.len(), |spread| spread.before);
         for (part, direction) in clustering {
             let mut said = s.partition.iter().take(bound);
             if !said.any(|e| *e == part) && s.clustering.iter().all(|(e, _)| *e != part) {

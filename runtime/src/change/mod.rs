@@ -3,9 +3,11 @@
 
 mod checks;
 mod maintain;
+mod popular_key;
 mod refusal;
 mod statements;
 
+pub(crate) use popular_key::Totals;
 pub use refusal::Refusal;
 pub(crate) use statements::sequence_counter;
 
@@ -114,6 +116,7 @@ pub(crate) fn decide<R: Reader>(
             }
         }
     }
+    draft.number_popular_keys()?;
     let changes = draft.fact_changes()?;
     draft.check(&changes)?;
     draft.finish(&changes)
@@ -143,6 +146,8 @@ impl<R: Reader> Draft<'_, R> {
     /// Inserts a row or puts it in the place of what is there.
     fn put(&mut self, entity: EntityId, mut row: Vec<Value>) -> Result<(), ChangeFailure> {
         let root = self.schema.model.entity(entity).root;
+        // Numbers of sub-partitions come last, and nobody gives them.
+        row.resize(self.schema.model.root(root).fields.len(), Value::Null);
         self.schema.set_deadline(root, &mut row, self.now);
         let key = key_of_row(&self.schema.model, root, &row);
         self.note_sequences(root, &row)?;

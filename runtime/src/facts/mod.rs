@@ -4,6 +4,7 @@ mod overlay;
 
 pub use overlay::Overlay;
 
+use crate::change::Totals;
 use crate::key::KeyError;
 use crate::row::RowError;
 use crate::schema::Schema;
@@ -158,6 +159,28 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
             }
         })?;
         Ok(last)
+    }
+
+    /// How many instances each sub-partition of a popular key holds.
+    pub(crate) fn totals(
+        &self,
+        number: querent_compiler::model::AttributeId,
+        shared: &[Value],
+    ) -> Result<Totals, FactError> {
+        let mut totals = Totals::default();
+        let Some(&structure) = self.schema.access.totals.get(&number) else {
+            return Ok(totals);
+        };
+        let lower = self.encode(structure, shared)?;
+        let upper = crate::key::successor(&lower);
+        self.scan(structure, Keys::Range { lower, upper }, |parts, columns| {
+            if let (Some(Value::Int(number)), Some(Value::Int(held))) =
+                (parts.last(), columns.last())
+            {
+                totals.count(*number, u64::try_from(*held).unwrap_or(0));
+            }
+        })?;
+        Ok(totals)
     }
 
     /// The stored columns of a row, by its key parts.

@@ -296,6 +296,7 @@ impl Load<'_> {
         if self.rejected() > 0 && self.options.all_or_nothing {
             return Ok((database, false));
         }
+        self.number_popular_keys(&facts)?;
         let (schema, clock) = (Arc::clone(database.schema()), Arc::clone(database.clock()));
         let store = self.write(database, &facts)?;
         let database = Database::with_store(schema, store);

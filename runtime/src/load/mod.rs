@@ -7,6 +7,7 @@ mod input;
 mod late;
 mod long;
 mod numbering;
+mod popular_key;
 mod read;
 mod rejects;
 mod sort;

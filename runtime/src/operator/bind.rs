@@ -297,6 +297,7 @@ impl<'l> Binder<'l> {
                 let (shape, plan) = match sub.as_ref() {
                     Sub::Nested(plan) => (Shape::Nested, plan),
                     Sub::Scalar(plan) => (Shape::Scalar, plan),
+                    Sub::Values(plan) => (Shape::Values, plan),
                 };
                 let outer = scope.get(..plan.outer as usize).ok_or_else(|| {
                     AskError::Plan(format!(

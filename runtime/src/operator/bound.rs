@@ -89,6 +89,7 @@ pub(super) struct BoundSub {
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     Nested,
+    Values,
     Scalar,
     Exists,
 }

@@ -109,7 +109,7 @@ impl<'p> Walk<'p> {
                 self.terms(terms, depth);
             }
             Term::Sub(sub) => {
-                let (Sub::Nested(plan) | Sub::Scalar(plan)) = sub.as_ref();
+                let (Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan)) = sub.as_ref();
                 self.plan(plan, depth);
             }
         }

@@ -168,7 +168,7 @@ impl<'a, R: Reader> Slot<'a, R> {
 
     fn run(&mut self, cx: &Context<'a, R>, outer: &[Frame<R::B>]) -> Result<Poll<Value>, AskError> {
         self.start(outer);
-        let want = if matches!(self.shape, Shape::Nested) {
+        let want = if matches!(self.shape, Shape::Nested | Shape::Values) {
             BATCH
         } else {
             1
@@ -197,11 +197,14 @@ impl<'a, R: Reader> Slot<'a, R> {
             };
             self.top.subs.reset();
             self.at += 1;
-            if matches!(self.shape, Shape::Scalar) {
-                self.running = false;
-                return Ok(Poll::Ready(row.into_iter().next().unwrap_or_default()));
+            match self.shape {
+                Shape::Scalar => {
+                    self.running = false;
+                    return Ok(Poll::Ready(row.into_iter().next().unwrap_or_default()));
+                }
+                Shape::Values => self.rows.extend(row.into_iter().next()),
+                Shape::Nested | Shape::Exists => self.rows.push(Value::Record(row)),
             }
-            self.rows.push(Value::Record(row));
         }
     }
 
@@ -209,7 +212,7 @@ impl<'a, R: Reader> Slot<'a, R> {
     fn finish(&mut self) -> Value {
         self.running = false;
         match self.shape {
-            Shape::Nested => Value::List(std::mem::take(&mut self.rows)),
+            Shape::Nested | Shape::Values => Value::List(std::mem::take(&mut self.rows)),
             Shape::Scalar => Value::Null,
             Shape::Exists => Value::Bool(false),
         }

@@ -182,7 +182,8 @@ impl<'m> Sample<'m> {
                     Value::Key(self.key(self.target(of, *r)))
                 }
                 Field::Attribute(a)
-                    if entity.deadline != Some(*a) && has(self.model.attribute(*a).entity) =>
+                    if !self.model.is_hidden(root, *field)
+                        && has(self.model.attribute(*a).entity) =>
                 {
                     match parts.iter().find(|(s, _)| *s == slot) {
                         Some((_, number)) => self.nth(&self.model.attribute(*a).ty, *number),

@@ -206,7 +206,7 @@ fn slot_value(
         }
         Field::Attribute(id) => {
             let attribute = model.attribute(id);
-            if model.entity(root).deadline == Some(id) {
+            if model.is_hidden(root, Field::Attribute(id)) {
                 return Value::Null;
             }
             if !is_a(model, kind, attribute.entity) || (attribute.optional && rng.percent(30)) {

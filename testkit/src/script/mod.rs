@@ -87,6 +87,8 @@ pub enum Right {
 
 /// A script that makes sense: its model resolves, has a design, and its facts are allowed.
 pub struct Ready {
+    /// The model of the text: that of the schema has numbers too, of which the oracle knows nothing.
+    pub model: Model,
     /// Model, design, layouts.
     pub schema: Arc<Schema>,
     /// Facts at the start.
@@ -114,7 +116,8 @@ impl Script {
         }
         consistent(&model, &facts).map_err(|e| format!("the facts are not allowed: {e}"))?;
         Ok(Ready {
-            schema: Arc::new(Schema::new(model, design)),
+            schema: Arc::new(Schema::new(model.clone(), design)),
+            model,
             facts,
         })
     }

@@ -109,7 +109,7 @@ fn play_on<S: Store>(
     database
         .put_all(all.collect())
         .map_err(|e| wrong(format!("the facts were refused: {e}")))?;
-    let mut course = Course::new(&ready.schema.model, ready.facts.clone());
+    let mut course = Course::new(&ready.model, ready.facts.clone());
     stored::check(&database, &course.facts, &wait)
         .map_err(|e| wrong(format!("after the load: {e}")))?;
     for (n, step) in script.steps.iter().enumerate() {

@@ -6,6 +6,7 @@ use crate::eval::Eval;
 use crate::facts::Facts;
 use crate::generate::{self, Rng};
 use crate::{apply, expire, script, stamp};
+use querent::compiler::design::popular_key::{split_by, split_of};
 use querent::compiler::design::source;
 use querent::compiler::model::Model;
 use querent::compiler::view::Structure;
@@ -93,8 +94,10 @@ fn give_schema(script: &mut Script, rng: &mut Rng, model: &Model) -> Result<(), 
     let Ready { schema, .. } = script.ready()?;
     let mut given: Vec<Structure> = Vec::new();
     for s in &schema.design.structures {
-        if rng.percent(60) {
+        // No text names the numbers of sub-partitions.
+        if rng.percent(60) && split_of(&schema.model, s).is_none() {
             let mut s = s.clone();
+            s.columns.retain(|e| split_by(&schema.model, e).is_none());
             s.hashed.clear();
             if rng.percent(50) {
                 s.columns.retain(|_| rng.percent(70));

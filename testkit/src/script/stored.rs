@@ -3,7 +3,8 @@
 use crate::facts::Facts;
 use querent::Database;
 use querent::compiler::design::StructureId;
-use querent::compiler::model::Model;
+use querent::compiler::design::key_paths;
+use querent::compiler::model::{EntityId, Model};
 use querent::compiler::value::Value;
 use querent::compiler::view::facts::MemoryFacts;
 use querent::compiler::view::rows::rows;
@@ -15,10 +16,71 @@ pub(crate) fn definable(model: &Model, facts: &Facts) -> MemoryFacts {
     let mut memory = MemoryFacts::default();
     for (&entity, rows) in &facts.rows {
         for (key, row) in rows {
-            memory.set(model, entity, key, Some(row.clone()));
+            let mut row = row.clone();
+            row.resize(model.root(entity).fields.len(), Value::Null);
+            memory.set(model, entity, key, Some(row));
         }
     }
     memory
+}
+
+/// The facts with the sub-partitions that the database has given, each of which holds no more than
+/// it may. Where a row is, only the database knows; that its home, its copies and the totals agree
+/// on it, the definitions tell.
+fn numbered<S: Store>(
+    database: &Database<S>,
+    facts: &Facts,
+    wait: &dyn Fn(),
+) -> Result<Facts, String> {
+    let model = &database.schema().model;
+    let mut facts = facts.clone();
+    for root in model.roots() {
+        for (slot, split) in model.splits_of(root) {
+            let given = numbers(database, root, slot, wait)?;
+            let mut held: BTreeMap<(Vec<Value>, Value), u64> = BTreeMap::new();
+            for (key, row) in facts.of_mut(model, root) {
+                let number = given.get(key).cloned().unwrap_or_default();
+                row.resize(model.root(root).fields.len(), Value::Null);
+                row[slot] = number.clone();
+                if number.is_null() {
+                    return Err(format!("{key:?} has no number: {split:?}"));
+                }
+                *held.entry((split.shared(model, row), number)).or_default() += 1;
+            }
+            let overfull = held.iter().find(|(_, n)| **n > split.capacity);
+            if let Some((part, n)) = overfull {
+                return Err(format!("{part:?} holds {n}: {split:?}"));
+            }
+        }
+    }
+    Ok(facts)
+}
+
+/// The numbers of a root's instances, by key, as their home has them.
+fn numbers<S: Store>(
+    database: &Database<S>,
+    root: EntityId,
+    slot: usize,
+    wait: &dyn Fn(),
+) -> Result<BTreeMap<Vec<Value>, Value>, String> {
+    let schema = database.schema();
+    let home = schema.access.slots.get(&(root, slot));
+    let home = home.ok_or_else(|| format!("slot {slot} of {root:?} has no home"))?;
+    let structure = &schema.design.structures[usize::from(home.structure)];
+    let layout = &schema.layouts[usize::from(home.structure)];
+    let paths = key_paths(&schema.model, root);
+    let mut out = BTreeMap::new();
+    for (key, row) in stored(database, home.structure, wait)? {
+        let mut values = layout.decode_key(&key, &row).map_err(|e| e.to_string())?;
+        values.extend(layout.decode_row(&row).map_err(|e| e.to_string())?);
+        let parts = paths.iter().filter_map(|p| {
+            let at = structure.key().position(|e| e == p)?;
+            values.get(at).cloned()
+        });
+        let key = parts.collect();
+        out.insert(key, values[home.columns[0]].clone());
+    }
+    Ok(out)
 }
 
 /// Compares the content of every structure with its definition.
@@ -28,7 +90,8 @@ pub(crate) fn check<S: Store>(
     wait: &dyn Fn(),
 ) -> Result<(), String> {
     let schema = database.schema();
-    let facts = definable(&schema.model, facts);
+    let facts = numbered(database, facts, wait)?;
+    let facts = definable(&schema.model, &facts);
     let structures = schema.design.structures.iter().zip(&schema.layouts);
     for (id, (structure, layout)) in structures.enumerate() {
         let expected = rows(&schema.model, structure, &facts);

@@ -8,7 +8,7 @@ pub(crate) use print::{print_estimates, print_profile};
 use querent::operator::Actual;
 use querent_compiler::codec::to_text;
 use querent_compiler::design::display::{Printer, direction, key_part, literal};
-use querent_compiler::design::{Design, Estimate, Get, Plan, Term, Test};
+use querent_compiler::design::{Design, Estimate, Get, Plan, Sub, Term, Test};
 use querent_compiler::model::{Direction, Function, Model, Page, Param, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::stored_types;
@@ -198,7 +198,10 @@ impl Teller<'_> {
             }
             Term::At(map, key) => format!("{}[{}]", self.term(map, frames), self.term(key, frames)),
             Term::Shape(_, terms) => format!("{{ {} }}", self.terms(terms, frames)),
-            Term::Sub(_) => "what is computed below".into(),
+            Term::Sub(sub) => match &**sub {
+                Sub::Values(_) => "them".into(),
+                Sub::Nested(_) | Sub::Scalar(_) => "what is computed below".into(),
+            },
         }
     }
 

@@ -75,6 +75,9 @@ impl Walk<'_> {
             } => {
                 let mut frames = self.op(input, outer, depth);
                 let text = teller.get("merge", get, &frames);
+                for term in list {
+                    self.subs(term, &frames, depth, None);
+                }
                 let list = teller.terms(list, &frames);
                 self.say(
                     op,
@@ -194,9 +197,13 @@ impl Walk<'_> {
                 let (verb, plan) = match &**sub {
                     Sub::Nested(plan) => ("nest", plan),
                     Sub::Scalar(plan) => ("compute", plan),
+                    Sub::Values(plan) => ("list", plan),
                 };
                 let what = name.map(|n| format!(" {n}")).unwrap_or_default();
-                let text = format!("{verb}{what}, for each row:");
+                let text = match &**sub {
+                    Sub::Values(_) => format!("{verb} the sub-partitions that are present:"),
+                    _ => format!("{verb}{what}, for each row:"),
+                };
                 self.lines.push(Line {
                     depth,
                     text,

@@ -1,15 +1,15 @@
 //! Binding a node: from parameters and outer rows to the instances that it ranges over, by one
 //! get, by a walk of several, or by a scan.
 
-use super::matching::{Eq, EqValue, ExistsEq, Match, Problem, Range, Through};
+use super::matching::{Eq, EqValue, ExistsEq, Match, Parts, Problem, Range, Through};
 use super::supply::key_leaf_paths;
 use super::{Planner, Source, State};
 use crate::design::assumed::{LIST, RANGE};
-use crate::design::plan::{Bound, Estimate, Get, Op, Term};
+use crate::design::plan::{Bound, Estimate, Get, Op, Output, Plan, Sub, Term};
 use crate::design::shape::{Requirement, ShapeId, key_paths, reference_paths};
 use crate::design::spread::directory;
 use crate::model::{
-    Compare, Direction, EntityId, Expr, Leaf, Many, NodeId, Page, Pred, ReferenceId, Unfold,
+    Compare, Direction, EntityId, Expr, Leaf, Many, NodeId, Page, Pred, ReferenceId, Type, Unfold,
 };
 use crate::view::Kind;
 use crate::view::typing::Scope;
@@ -273,7 +273,7 @@ impl Planner<'_> {
             .filter(|i| !m.absorbed.contains(i))
             .collect();
         let elements = match &m.each {
-            None => 1.0,
+            None => m.parts.as_ref().map_or(1.0, |parts| parts.average),
             Some(list) if list.len() == 1 => LIST,
             Some(list) => list.len() as f64,
         };
@@ -299,6 +299,10 @@ impl Planner<'_> {
         if let Some(through) = &m.through {
             self.get_directory(&mut next, through, &s, per);
         }
+        let parts = m
+            .parts
+            .as_ref()
+            .map(|p| vec![self.list_parts(&mut next, p)]);
         let gets = next.rows * elements;
         let rows = (partial.state.rows * per).max(0.0);
         let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
@@ -332,7 +336,7 @@ impl Planner<'_> {
             cost,
         };
         let input = Box::new(next.op);
-        next.op = match &m.each {
+        next.op = match m.each.as_ref().or(parts.as_ref()) {
             None => Op::Get {
                 input,
                 get,
@@ -413,6 +417,52 @@ impl Planner<'_> {
                 cost,
             },
         };
+    }
+
+    /// The sub-partitions of a popular key that are present, as a list.
+    fn list_parts(&self, state: &mut State, parts: &Parts) -> Term {
+        let gets = state.rows;
+        let rows = gets * parts.average;
+        let among = self.stats.rows(self.shapes.get(parts.directory));
+        let cost = self.read_cost(among, gets, rows, 16.0);
+        state.cost += cost;
+        state.requires.insert(Requirement {
+            shape: parts.directory,
+            column: None,
+        });
+        let root = Op::Get {
+            input: Box::new(Op::Input),
+            get: Get {
+                structure: parts.directory as u16,
+                eq: parts.eq.clone(),
+                lower: None,
+                upper: None,
+                reverse: false,
+                page: None,
+            },
+            outer: false,
+            estimate: Estimate {
+                rows,
+                reads: rows,
+                gets,
+                cost,
+            },
+        };
+        let part = Output {
+            name: "part".into(),
+            term: Term::Column {
+                frame: state.frames,
+                column: parts.eq.len() as u16,
+                path: vec![],
+            },
+            ty: Type::Int,
+        };
+        Term::Sub(Box::new(Sub::Values(Plan {
+            outer: state.frames,
+            root,
+            output: vec![part],
+            cursor: vec![],
+        })))
     }
 
     fn merge_order(
@@ -742,7 +792,8 @@ impl Planner<'_> {
         }
         let mut out = Vec::new();
         for s in self.fitting(s) {
-            if let Some(d) = directory(&s).filter(|_| !self.target.capabilities.ordered_partitions)
+            if let Some(d) =
+                directory(self.model, &s).filter(|_| !self.target.capabilities.ordered_partitions)
             {
                 self.shapes.intern(self.model, d);
             }

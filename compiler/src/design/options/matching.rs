@@ -1,6 +1,7 @@
 //! Matching an access problem to a candidate: which key parts it binds, which order it gives.
 
 use crate::design::plan::{Bound, Term};
+use crate::design::popular_key::split_by;
 use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::{bucket_follows, directory, everything, spread};
 use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Unfold};
@@ -71,6 +72,17 @@ pub(super) struct Match {
     pub(super) bound: Vec<Expr>,
     /// The buckets to read come from a directory, which is read first.
     pub(super) through: Option<Through>,
+    /// The item is each of the sub-partitions that a directory lists.
+    pub(super) parts: Option<Parts>,
+}
+
+/// A get of the directory of a popular key: the sub-partitions that are present.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    pub(super) directory: ShapeId,
+    pub(super) eq: Vec<Term>,
+    /// How many there are, on average.
+    pub(super) average: f64,
 }
 
 /// A get of a directory: the buckets that are present, each of which is then read.
@@ -110,14 +122,16 @@ impl Problem {
             if let Some(eq) = eqs.iter().find(|q| q.expr == **part) {
                 match &eq.value {
                     EqValue::One(term) => m.eq.push(term.clone()),
-                    EqValue::Each(list) if m.each.is_none() => {
+                    EqValue::Each(list) if m.each.is_none() && m.parts.is_none() => {
                         m.each = Some(list.clone());
                         m.eq.push(Term::Item);
                     }
                     EqValue::Each(_) => break,
                 }
                 m.absorbed.extend(eq.filter);
-            } else if matches!(part, Expr::Call(..) | Expr::Const(_)) {
+            } else if matches!(part, Expr::Call(..) | Expr::Const(_))
+                || split_by(planner.model, part).is_some()
+            {
                 // A bucket or hash of something bound is bound too.
                 match planner.compute(part, &known) {
                     Some(term) => m.eq.push(term),
@@ -145,6 +159,7 @@ impl Problem {
             m.eq.clear();
             m.bound.clear();
             m.absorbed.clear();
+            m.parts = None;
             return scan.then_some(m);
         }
         if !s.over.is_empty() {
@@ -169,7 +184,7 @@ impl Problem {
             }
         }
         self.match_order(s, &mut m);
-        m.narrow_directory(s);
+        m.narrow_directory(planner.model, s);
         Some(m)
     }
 
@@ -304,15 +319,29 @@ impl Planner<'_> {
     /// Binds the next part, one of those that spread a partition, to each of its values: to every
     /// salt, or to the buckets that a directory lists. False where that cannot be.
     fn spread_over(&self, s: &Structure, frame: u16, m: &mut Match) -> bool {
-        let Some(spread) = spread(s) else {
+        let Some(spread) = spread(self.model, s) else {
             return false;
         };
         // An ordered target reads them all by a prefix of the key.
         if self.target.capabilities.ordered_partitions
             || m.each.is_some()
+            || m.parts.is_some()
             || !(spread.before..s.partition.len()).contains(&m.bound.len())
         {
             return false;
+        }
+        if let Some(split) = spread.split {
+            let known = directory(self.model, s).and_then(|d| self.shapes.known(&d));
+            let Some(directory) = known else {
+                return false;
+            };
+            m.parts = Some(Parts {
+                directory,
+                eq: m.eq.clone(),
+                average: split.average,
+            });
+            m.eq.push(Term::Item);
+            return true;
         }
         match (spread.buckets, spread.salts) {
             (_, Some(n)) if m.bound.len() + 1 == s.partition.len() => {
@@ -321,7 +350,8 @@ impl Planner<'_> {
                 true
             }
             (Some(_), _) => {
-                let Some(directory) = directory(s).and_then(|d| self.shapes.known(&d)) else {
+                let Some(directory) = directory(self.model, s).and_then(|d| self.shapes.known(&d))
+                else {
                     return false;
                 };
                 m.through = Some(Through {
@@ -346,9 +376,9 @@ impl Planner<'_> {
 impl Match {
     /// The buckets of a range, in the order of the rows; buckets that do not follow the first free
     /// key part give no order.
-    fn narrow_directory(&mut self, s: &Structure) {
+    fn narrow_directory(&mut self, model: &Model, s: &Structure) {
         let (Some(through), Some((width, of))) =
-            (&mut self.through, spread(s).and_then(|s| s.buckets))
+            (&mut self.through, spread(model, s).and_then(|s| s.buckets))
         else {
             return;
         };

@@ -332,6 +332,7 @@ impl Planner<'_> {
     pub(in crate::design) fn home_width(&self, entity: EntityId) -> f64 {
         let root = self.model.root(entity);
         let fields = root.fields.iter().map(|f| match f {
+            crate::model::Field::Attribute(a) if self.model.split(*a).is_some() => 0.0,
             crate::model::Field::Attribute(a) => {
                 crate::design::stats::type_bytes(self.model, &self.model.attribute(*a).ty).avg
             }

@@ -147,6 +147,9 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                 ..
             } => {
                 let before = self.op(by, weight, input, frames);
+                if let Op::Merge { list, .. } = op {
+                    list.iter().for_each(|t| self.term(by, weight, t, frames));
+                }
                 if let Some(s) = (self.structure)(get.structure) {
                     let touched = Touch::of(&self.stats, s, get, frames, &self.structure);
                     let lookups = if touched.through_directory {
@@ -190,7 +193,7 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
     fn term(&mut self, by: &str, weight: f64, term: &Term, frames: &[Option<StructureId>]) {
         match term {
             Term::Sub(sub) => {
-                let (Sub::Nested(plan) | Sub::Scalar(plan)) = &**sub;
+                let (Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan)) = &**sub;
                 self.plan(by, weight, plan, &mut frames.to_vec());
             }
             Term::Shape(first, all) => {
@@ -248,7 +251,7 @@ impl Touch {
         frames: &[Option<StructureId>],
         structure: &impl Fn(StructureId) -> Option<&'s Structure>,
     ) -> Touch {
-        let spread = spread(s);
+        let spread = spread(stats.model, s);
         let before = spread.as_ref().map_or(s.partition.len(), |s| s.before);
         let prefix: Vec<&Expr> = s.partition.iter().take(before.min(get.eq.len())).collect();
         // What is followed to is met as often as it is referred to.
@@ -289,6 +292,10 @@ impl Touch {
                 Some((salts, Term::Item)) => touch.pieces = salts as f64,
                 Some((salts, _)) => touch.share /= salts as f64,
                 None => {}
+            }
+            // Each of them is one of the hottest key's: how its reads divide is not known.
+            if let Some(split) = spread.split {
+                touch.pieces = split.average;
             }
         }
         touch
@@ -387,7 +394,7 @@ fn anchor_share(stats: &Stats, route: &Route) -> f64 {
 
 /// The share of a structure's writes that falls on its hottest partition.
 fn write_share(stats: &Stats, s: &Structure) -> f64 {
-    let spread = spread(s);
+    let spread = spread(stats.model, s);
     let before = spread.as_ref().map_or(s.partition.len(), |s| s.before);
     let past = |e: &&Expr| !matches!(e, Expr::Call(f, _) if f.rounds_time());
     let prefix: Vec<&Expr> = s.partition.iter().take(before).filter(past).collect();

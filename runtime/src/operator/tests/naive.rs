@@ -309,6 +309,10 @@ impl Naive<'_> {
                         .map(Value::Record)
                         .collect(),
                 ),
+                Sub::Values(plan) => {
+                    let rows = self.rows(plan, tuple).into_iter();
+                    Value::List(rows.filter_map(|row| row.into_iter().next()).collect())
+                }
                 Sub::Scalar(plan) => self
                     .rows(plan, tuple)
                     .into_iter()

@@ -1,0 +1,209 @@
+//! Popular keys: a partition of which most are small and few are large is split where it is large,
+//! at run time, into sub-partitions of a proven capacity.
+//!
+//! The number of the sub-partition is a fact of the row ([`crate::model::Split`]), so a split
+//! structure is a list like any other: `author.id, @split | …`. Its directory, groups of
+//! `author.id | @split`, is the table of totals: the hidden count of a group is how full that
+//! sub-partition is. An insert reads it and takes the first with room; a question reads it and then
+//! merges the sub-partitions that it lists, which for most keys is one.
+
+use super::options::Planner;
+use super::shape::{Requirement, ShapeId};
+use super::spread::{FILL, Learned, directory, spread};
+use super::{Design, select::Home};
+use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};
+use crate::view::{Kind, Structure};
+use std::collections::BTreeMap;
+
+/// What is split by the number that a key part is, if it is one.
+pub fn split_by<'m>(model: &'m Model, part: &Expr) -> Option<&'m Split> {
+    match part {
+        Expr::Path {
+            node: 0,
+            steps,
+            leaf: Leaf::Attribute(attribute, path),
+            ..
+        } if steps.is_empty() && path.is_empty() => model.split(*attribute),
+        _ => None,
+    }
+}
+
+/// What is split by a number in a structure's key: the structure itself, or its table of totals.
+pub fn split_of<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
+    s.key().find_map(|part| split_by(model, part))
+}
+
+/// The table of totals of what is split: how many rows each sub-partition holds.
+pub fn totals<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
+    split_of(model, s).filter(|split| {
+        let [(part, _)] = s.clustering.as_slice() else {
+            return false;
+        };
+        s.kind == Kind::Groups && s.partition == split.partition && *part == split.number()
+    })
+}
+
+/// What is learnt where a structure would fit if its popular keys were split.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    entity: EntityId,
+    partition: Vec<Expr>,
+    capacity: u64,
+    average: f64,
+    most: f64,
+}
+
+impl Planner<'_> {
+    /// The structure with its popular keys split; none where that cannot be, or not yet: the model
+    /// must have the number first, and the capacity be small enough for this structure too.
+    pub(super) fn popular_keys_split(&self, s: &Structure) -> Option<Structure> {
+        let plain = s.kind == Kind::Lists && s.over.is_empty() && s.filter.is_empty();
+        let owned = |part: &Expr| own(self.model, s.anchor, part).is_some();
+        // What others say may change behind the back of the instance that was numbered.
+        if !plain || s.partition.is_empty() || !s.partition.iter().all(owned) {
+            return None;
+        }
+        let capacity = self.capacity(s)?;
+        let mut splits = self.model.splits.iter();
+        let known = splits.find(|x| x.entity == s.anchor && x.partition == s.partition);
+        let Some(split) = known.filter(|x| x.capacity <= capacity) else {
+            self.pressure.wish(self.wish(s, capacity));
+            return None;
+        };
+        let mut cut = s.clone();
+        cut.partition.push(split.number());
+        let listed = directory(self.model, &cut).is_some_and(|d| self.fits(&d, 1.0));
+        (listed && self.fits(&cut, 1.0)).then_some(cut)
+    }
+
+    /// Rows of the largest partition that leaves head room; none where no number of rows does.
+    fn capacity(&self, s: &Structure) -> Option<u64> {
+        let partition: Vec<&Expr> = s.partition.iter().collect();
+        let (mut fits, mut beyond) = (0, self.stats.rows_per(s, &partition).max as u64 + 1);
+        while fits + 1 < beyond {
+            let middle = fits.midpoint(beyond);
+            if self.fits_with(s, middle as f64, FILL) {
+                fits = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        (fits > 0).then_some(fits)
+    }
+
+    fn wish(&self, s: &Structure, capacity: u64) -> Wish {
+        let partition: Vec<&Expr> = s.partition.iter().collect();
+        let rows = self.stats.rows_per(s, &partition);
+        // Only what fills those before it opens another: n rows are in ceil(n / capacity) of them.
+        let most = (rows.max / capacity as f64).ceil().max(1.0);
+        let average = 1.0 + (rows.avg - 1.0).max(0.0) / capacity as f64;
+        Wish {
+            entity: s.anchor,
+            partition: s.partition.clone(),
+            capacity,
+            average: average.min(most),
+            most,
+        }
+    }
+
+    /// What candidates cannot be without: where one of these is built, of each of its lists one
+    /// must be kept. A number has a home, and is given by the totals.
+    pub(super) fn companions(&mut self) -> BTreeMap<ShapeId, Vec<Vec<Home>>> {
+        let mut out: BTreeMap<ShapeId, Vec<Vec<Home>>> = BTreeMap::new();
+        for shape in 0..self.shapes.all.len() {
+            let s = self.shapes.get(shape).clone();
+            let Some(split) = split_of(self.model, &s) else {
+                continue;
+            };
+            let identity = |shape: &ShapeId| {
+                let other = self.shapes.all.get(*shape);
+                other.is_some_and(|o| o.identity && o.structure.anchor == s.anchor)
+            };
+            let homes: Vec<ShapeId> = (0..self.shapes.all.len()).filter(identity).collect();
+            let kept = homes.into_iter().filter_map(|home| {
+                let (_, column) = self.shapes.column(home, &split.number())?;
+                Some(vec![column])
+            });
+            let mut needed = vec![kept.collect()];
+            if let Some(totals) = directory(self.model, &s) {
+                let totals = self.shapes.known(&totals).into_iter();
+                let built = |shape| {
+                    let column = None;
+                    vec![Requirement { shape, column }]
+                };
+                needed.push(totals.map(built).collect());
+            }
+            out.insert(shape, needed);
+        }
+        out
+    }
+}
+
+impl Learned {
+    /// Takes in what candidates ask to be split; true where that is news.
+    pub(super) fn wishes(&mut self, planner: &Planner) -> bool {
+        let mut news = false;
+        for wish in planner.pressure.wishes() {
+            let same = |s: &&mut Split| s.entity == wish.entity && s.partition == wish.partition;
+            let known = self.splits.iter_mut().find(same);
+            if known.as_ref().is_some_and(|s| s.capacity <= wish.capacity) {
+                continue;
+            }
+            news = true;
+            let split = Split {
+                entity: wish.entity,
+                attribute: AttributeId(u32::MAX),
+                partition: wish.partition,
+                capacity: wish.capacity,
+                average: wish.average,
+                most: wish.most,
+            };
+            match known {
+                Some(known) => *known = split,
+                None => self.splits.push(split),
+            }
+        }
+        news
+    }
+}
+
+impl Design {
+    /// Leaves out what was offered to be split and is not.
+    pub(super) fn forget_unsplit(&mut self) {
+        let used = |split: &Split| {
+            let number = split.number();
+            self.structures
+                .iter()
+                .any(|s| s.key().any(|e| *e == number))
+        };
+        let used: Vec<bool> = self.splits.iter().map(used).collect();
+        let Some(first) = self.splits.first().map(|s| s.attribute.0) else {
+            return;
+        };
+        let mut renamed = Vec::new();
+        for (split, used) in self.splits.iter_mut().zip(used) {
+            if used {
+                let old = split.number();
+                split.attribute = AttributeId(first + renamed.len() as u32);
+                renamed.push((old, split.number()));
+            } else {
+                split.capacity = 0;
+            }
+        }
+        self.splits.retain(|s| s.capacity > 0);
+        for s in &mut self.structures {
+            let clustering = s.clustering.iter_mut().map(|(e, _)| e);
+            let values = s.partition.iter_mut().chain(clustering);
+            for value in values.chain(&mut s.columns) {
+                if let Some((_, new)) = renamed.iter().find(|(old, _)| old == value) {
+                    *value = new.clone();
+                }
+            }
+        }
+    }
+}
+
+/// Whether a structure's partitions are split.
+pub(crate) fn is_split(model: &Model, s: &Structure) -> bool {
+    spread(model, s).is_some_and(|spread| spread.split.is_some())
+}
