@@ -124,6 +124,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
             writeln!(out)?;
         }
         print_change(&designed, at, colour, out)?;
+        // The delete of what has expired has no rate of its own.
+        if at < designed.model.changes.len() {
+            let mut study = Study::new(&designed.model, &designed.options)?;
+            reasons::of_change(&designed, &mut study, at, colour, out)?;
+        }
         found = true;
     }
     if let Some(at) = design.structures.iter().position(|s| s.name == *wanted) {

@@ -4,7 +4,6 @@ use super::reasons::{differences, only, upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
 use anyhow::Result;
-use querent_compiler::design::WritePlan;
 use querent_compiler::design::study::{Choice, Flip, Study};
 use querent_compiler::view::Structure;
 use serde_json::{Map, Value as Json, json};
@@ -17,8 +16,8 @@ pub(crate) fn named(designed: &Designed, name: &str) -> Result<Map<String, Json>
     if let Some(at) = design.plans.iter().position(|p| p.name == name) {
         object.insert("question".into(), question(designed, &mut studied()?, at));
     }
-    if let Some(plan) = design.writes.iter().find(|w| w.name == name) {
-        object.insert("change".into(), change(plan));
+    if let Some(at) = design.writes.iter().position(|w| w.name == name) {
+        object.insert("change".into(), change(designed, &mut studied()?, at));
     }
     if let Some(at) = design.structures.iter().position(|s| s.name == name) {
         object.insert("structure".into(), structure(designed, &mut studied()?, at));
@@ -54,7 +53,10 @@ fn question(designed: &Designed, study: &mut Study, at: usize) -> Json {
     })
 }
 
-fn change(plan: &WritePlan) -> Json {
+fn change(designed: &Designed, study: &mut Study, at: usize) -> Json {
+    let Some(plan) = designed.design.writes.get(at) else {
+        return Json::Null;
+    };
     let steps: Vec<Json> = plan
         .steps
         .iter()
@@ -69,7 +71,15 @@ fn change(plan: &WritePlan) -> Json {
             })
         })
         .collect();
-    json!({ "name": plan.name, "weight": plan.weight, "cost": plan.cost, "steps": steps })
+    // The delete of what has expired has no rate of its own.
+    let flips = (at < designed.model.changes.len()).then(|| flips(&study.flips_of_change(at)));
+    json!({
+        "name": plan.name,
+        "weight": plan.weight,
+        "cost": plan.cost,
+        "steps": steps,
+        "flips": flips,
+    })
 }
 
 fn structure(designed: &Designed, study: &mut Study, at: usize) -> Json {

@@ -33,7 +33,8 @@ pub(crate) fn of_structure(
             print_instead(designed, &other, colour, out)?;
         }
     }
-    print_flips(designed, &study.flips(Choice::Structure(at)), colour, out)
+    let flips = study.flips(Choice::Structure(at));
+    print_flips(designed, &flips, "a single question or change", colour, out)
 }
 
 /// Of a question: the next best plan, why it lost, and at which rates it would win.
@@ -74,7 +75,20 @@ pub(crate) fn of_question(
             print_instead(designed, other, colour, out)?;
         }
     }
-    print_flips(designed, &study.flips(Choice::Question(at)), colour, out)
+    let flips = study.flips(Choice::Question(at));
+    print_flips(designed, &flips, "a single question or change", colour, out)
+}
+
+/// Of a change: at which of its own rates there would be other structures.
+pub(crate) fn of_change(
+    designed: &Designed,
+    study: &mut Study,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let flips = study.flips_of_change(at);
+    print_flips(designed, &flips, "this change", colour, out)
 }
 
 /// The changes that write a structure.
@@ -271,6 +285,7 @@ pub(crate) fn only<'d>(of: &'d Design, without: &Design) -> Vec<&'d Structure> {
 fn print_flips(
     designed: &Designed,
     flips: &[Flip],
+    whose: &str,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -280,10 +295,7 @@ fn print_flips(
         words::heading(colour, "What would change the choice")
     )?;
     if flips.is_empty() {
-        return writeln!(
-            out,
-            "  no rate of a single question or change, from none to a million times"
-        );
+        return writeln!(out, "  no rate of {whose}, from none to a million times");
     }
     let mut grid = Grid::new(2, &[2, 3]);
     for flip in flips {
