@@ -13,6 +13,9 @@ use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// One instance.
+pub(crate) const ONE: Extent = Extent { avg: 1.0, max: 1.0 };
+
 /// What a statement does to instances of one entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
@@ -119,17 +122,10 @@ pub(crate) fn finds(change: &Change) -> Vec<(EntityId, &[Pred])> {
 }
 
 /// The effects of a change, those of cascades included. `found`: rows per find, in order.
-pub(crate) fn effects(stats: &Stats, change: &Change, found: &[f64]) -> Vec<Effect> {
+pub(crate) fn effects(stats: &Stats, change: &Change, found: &[Extent]) -> Vec<Effect> {
     let mut out = Vec::new();
     let mut found = found.iter().copied();
-    collect_effects(
-        stats,
-        change,
-        &change.statements,
-        Extent { avg: 1.0, max: 1.0 },
-        &mut found,
-        &mut out,
-    );
+    collect_effects(stats, change, &change.statements, ONE, &mut found, &mut out);
     merged(out)
 }
 
@@ -138,7 +134,7 @@ fn collect_effects(
     change: &Change,
     statements: &[Statement],
     times: Extent,
-    found: &mut dyn Iterator<Item = f64>,
+    found: &mut dyn Iterator<Item = Extent>,
     out: &mut Vec<Effect>,
 ) {
     let model = stats.model;
@@ -153,11 +149,11 @@ fn collect_effects(
                 });
             }
             Statement::Update { entity, set, .. } => {
-                let rows = found.next().unwrap_or(1.0);
+                let rows = found.next().unwrap_or(ONE);
                 let slots = set.iter().map(|(slot, _)| *slot).collect();
                 let count = Extent {
-                    avg: times.avg * rows,
-                    max: times.max * rows.max(1.0),
+                    avg: times.avg * rows.avg,
+                    max: times.max * rows.max,
                 };
                 let entity = model.entity(*entity).root;
                 out.push(Effect {
@@ -167,10 +163,10 @@ fn collect_effects(
                 });
             }
             Statement::Delete { entity, .. } => {
-                let rows = found.next().unwrap_or(1.0);
+                let rows = found.next().unwrap_or(ONE);
                 let count = Extent {
-                    avg: times.avg * rows,
-                    max: times.max * rows.max(1.0),
+                    avg: times.avg * rows.avg,
+                    max: times.max * rows.max,
                 };
                 delete_effects(stats, model.entity(*entity).root, count, out, &mut vec![]);
             }
