@@ -124,3 +124,42 @@ fn an_aggregate_of_a_group_is_about_what_is_unfolded() {
     let again = given("m", text, &printed, &options("embedded")).0;
     assert_eq!(again.schemas[0].structures[0], *structure);
 }
+
+/// There must be a structure that finds who has a unique value, whether or not a change looks.
+#[test]
+fn a_structure_that_tells_unique_values_apart_has_a_use() {
+    let model = "model m\n\
+                 entity User (1k) {\n  id bigint key\n  name text(9) unique\n}\n\
+                 question user (1/s)\n  select name from User where id = $id\n";
+    let block = "schema s {\n  users lists User by id keep name\n  names lists User by name\n}\n";
+    let (_, made) = given("m", model, block, &options("embedded"));
+    assert!(made.warnings.iter().all(|w| w.code != "W032"));
+}
+
+/// The most rows that a change writes follow from the most instances that it finds.
+#[test]
+fn a_change_that_finds_many_writes_as_many_at_most() {
+    let model = "model m\n\
+                 entity Genre (20) {\n  id int key\n  name text(9) unique\n}\n\
+                 entity Track (1k) {\n  id int key\n  price int\n  title text(9)\n  \
+                 genre -> Genre as tracks (avg 50, max 400)\n}\n\
+                 question track (1/s)\n  select price, title from Track where id = $id\n\
+                 change by_id (1/s)    update Track set price where id = $id\n\
+                 change by_ref (1/s)   update Track set price where genre = $genre\n\
+                 change by_name (1/s)  update Track set price where genre.name = $name\n\
+                 change by_range (1/s) update Track set price = 1 where price > $price\n";
+    let block = "schema s {\n  tracks lists Track by id keep price, title, genre\n}\n";
+    let (_, made) = given("m", model, block, &options("embedded"));
+    let most = |name: &str| {
+        let plan = made.writes.iter().find(|w| w.name == name).unwrap();
+        let puts = plan
+            .steps
+            .iter()
+            .filter(|s| s.op == "put" && s.structure == "tracks");
+        puts.map(|s| s.rows_max).sum::<f64>()
+    };
+    assert_eq!(
+        ["by_id", "by_ref", "by_name", "by_range"].map(most),
+        [1.0, 400.0, 400.0, 1000.0]
+    );
+}

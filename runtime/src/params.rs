@@ -158,7 +158,7 @@ fn unknown(found: &str, names: &[&str]) -> ParamError {
     let near = nearest(found, names.iter().copied());
     ParamError::Unknown {
         found: found.to_string(),
-        hint: near.map_or_else(String::new, |name| format!(", did you mean `{name}`?")),
+        hint: near.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)")),
         expected: list(names),
     }
 }

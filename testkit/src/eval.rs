@@ -136,6 +136,21 @@ impl Eval<'_> {
         self.expr(&scope, expr)
     }
 
+    /// True if arithmetic in an expression over one instance, or over none, has no result although
+    /// there is something to compute with: no change may come to that.
+    pub fn fails(&self, instance: Option<(EntityId, &[Value])>, expr: &Expr) -> bool {
+        match expr {
+            Expr::Binary(_, a, b) => {
+                let known = |e: &Expr| !self.of_instance(instance, e).is_null();
+                self.fails(instance, a)
+                    || self.fails(instance, b)
+                    || (known(a) && known(b) && !known(expr))
+            }
+            Expr::Call(_, args) => args.iter().any(|a| self.fails(instance, a)),
+            _ => false,
+        }
+    }
+
     fn query(&self, query: &Query, starts: Vec<Node>) -> Answer {
         let bindings = self.bindings(query, starts);
         let mut rows: Vec<(Vec<Value>, Vec<Value>)> = match &query.group {

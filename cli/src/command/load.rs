@@ -70,8 +70,12 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     let rate = report.loaded as f64 / report.seconds.max(0.001);
     writeln!(
         terminal.out,
-        "{} rows read, {} loaded, {} rejected in {:.1} s ({rate:.0} rows/s)",
-        report.read, report.loaded, report.rejected, report.seconds
+        "{} {} read, {} loaded, {} rejected in {:.1} s ({rate:.0} rows/s)",
+        report.read,
+        if report.read == 1 { "row" } else { "rows" },
+        report.loaded,
+        report.rejected,
+        report.seconds
     )?;
     if report.rejected == 0 {
         return Ok(Outcome::Clean);

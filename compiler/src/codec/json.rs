@@ -15,6 +15,34 @@ use crate::model::{EntityId, Model, Type};
 use crate::value::Value;
 use serde_json::{Map, Number, Value as Json};
 
+/// An error where an object of the text that this JSON was read from gives a name twice: only one
+/// of the two values is in it.
+pub fn says_once(text: &[u8], json: &Json) -> Result<(), CodecError> {
+    let (mut said, mut in_text, mut escaped) = (0, false, false);
+    for &byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b':' if !in_text => said += 1,
+            _ => {}
+        }
+    }
+    if said == names(json) {
+        return Ok(());
+    }
+    Err(CodecError::new("a name twice in one object", "each once"))
+}
+
+/// How many names the objects of this JSON have.
+fn names(json: &Json) -> usize {
+    match json {
+        Json::Object(fields) => fields.len() + fields.values().map(names).sum::<usize>(),
+        Json::Array(items) => items.iter().map(names).sum(),
+        _ => 0,
+    }
+}
+
 /// A value of the type from JSON; null only where it is optional.
 pub fn from_json(
     model: &Model,

@@ -16,7 +16,7 @@ mod time;
 mod tests;
 
 pub use error::CodecError;
-pub use json::{from_json, to_json};
+pub use json::{from_json, says_once, to_json};
 pub use record::RecordLayout;
 pub use row::{entity_row_from_json, entity_row_to_json};
 pub use text::{from_text, to_text};

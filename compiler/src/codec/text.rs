@@ -3,7 +3,7 @@
 //! Scalars stand for themselves. Collections, records, points and keys of several parts are JSON.
 //! An empty cell is null where the value is optional; else the empty text, the empty collection.
 
-use super::{CodecError, from_json, key_parts, scalar, to_json};
+use super::{CodecError, from_json, key_parts, says_once, scalar, to_json};
 use crate::model::{Model, Type};
 use crate::value::Value;
 
@@ -62,6 +62,7 @@ fn json(model: &Model, ty: &Type, text: &str) -> Result<Value, CodecError> {
         )
         .help(why.to_string())
     })?;
+    says_once(text.as_bytes(), &json)?;
     from_json(model, ty, false, &json)
 }
 

@@ -60,7 +60,7 @@ pub(super) fn assemble(
         let mut finds = Vec::new();
         let mut steps = Vec::new();
         let mut cost = constants.change;
-        for (entity, _) in change::finds(change) {
+        for (entity, filter) in change::finds(change) {
             let (option, plan) = settle(&change.name, readers.next())?;
             for r in &option.requires {
                 serves
@@ -74,7 +74,7 @@ pub(super) fn assemble(
                 structure: mapping.name(plan.root.first_read()),
                 purpose: Purpose::Find(model.entity(entity).name.clone()),
                 rows: option.rows,
-                rows_max: option.rows,
+                rows_max: planner.stats.found(entity, filter, option.rows).max,
                 reads: option.rows,
                 cost: option.cost,
             });

@@ -14,6 +14,9 @@ use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// One instance.
+pub(crate) const ONE: Extent = Extent { avg: 1.0, max: 1.0 };
+
 /// What a statement does to instances of one entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
@@ -120,17 +123,10 @@ pub(crate) fn finds(change: &Change) -> Vec<(EntityId, &[Pred])> {
 }
 
 /// The effects of a change, those of cascades included. `found`: rows per find, in order.
-pub(crate) fn effects(stats: &Stats, change: &Change, found: &[f64]) -> Vec<Effect> {
+pub(crate) fn effects(stats: &Stats, change: &Change, found: &[Extent]) -> Vec<Effect> {
     let mut out = Vec::new();
     let mut found = found.iter().copied();
-    collect_effects(
-        stats,
-        change,
-        &change.statements,
-        Extent { avg: 1.0, max: 1.0 },
-        &mut found,
-        &mut out,
-    );
+    collect_effects(stats, change, &change.statements, ONE, &mut found, &mut out);
     merged(out)
 }
 
@@ -139,7 +135,7 @@ fn collect_effects(
     change: &Change,
     statements: &[Statement],
     times: Extent,
-    found: &mut dyn Iterator<Item = f64>,
+    found: &mut dyn Iterator<Item = Extent>,
     out: &mut Vec<Effect>,
 ) {
     let model = stats.model;
@@ -154,13 +150,13 @@ fn collect_effects(
                 });
             }
             Statement::Update { entity, set, .. } => {
-                let rows = found.next().unwrap_or(1.0);
+                let rows = found.next().unwrap_or(ONE);
                 let entity = model.entity(*entity).root;
                 let slots = set.iter().map(|(slot, _)| *slot).collect();
                 let slots = with_numbers(model, entity, slots);
                 let count = Extent {
-                    avg: times.avg * rows,
-                    max: times.max * rows.max(1.0),
+                    avg: times.avg * rows.avg,
+                    max: times.max * rows.max,
                 };
                 out.push(Effect {
                     entity,
@@ -169,10 +165,10 @@ fn collect_effects(
                 });
             }
             Statement::Delete { entity, .. } => {
-                let rows = found.next().unwrap_or(1.0);
+                let rows = found.next().unwrap_or(ONE);
                 let count = Extent {
-                    avg: times.avg * rows,
-                    max: times.max * rows.max(1.0),
+                    avg: times.avg * rows.avg,
+                    max: times.max * rows.max,
                 };
                 delete_effects(stats, model.entity(*entity).root, count, out, &mut vec![]);
             }

@@ -5,7 +5,8 @@ use super::sizes::{Finding, Subject};
 use super::target::Target;
 use super::{Design, Purpose};
 use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SORTS, UNUSED};
-use crate::model::{Expr, Model, Schema};
+use crate::model::{Expr, Leaf, Model, Schema};
+use crate::view::Structure;
 use serde_json::Value;
 
 /// So many rows are read in a moment, by whatever path.
@@ -81,7 +82,11 @@ pub(super) fn lint(
         let steps = design.writes.iter().flat_map(|w| &w.steps);
         let read =
             |step: &super::WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
-        if note.serves.is_empty() && note.home_of.is_empty() && !steps.clone().any(read) {
+        if note.serves.is_empty()
+            && note.home_of.is_empty()
+            && !steps.clone().any(read)
+            && !tells_apart(model, s)
+        {
             let message = format!(
                 "no question reads `{}`, no fact has its home there, and no change needs it",
                 s.name
@@ -92,6 +97,15 @@ pub(super) fn lint(
         }
     }
     out
+}
+
+/// Whether a structure finds who has a unique value: there must be one, whoever may ask.
+fn tells_apart(model: &Model, s: &Structure) -> bool {
+    let mut key = s.key();
+    s.over.is_empty()
+        && s.filter.is_empty()
+        && matches!(key.next(), Some(Expr::Path { steps, leaf: Leaf::Attribute(a, inner), .. })
+            if steps.is_empty() && inner.is_empty() && model.attribute(*a).unique)
 }
 
 fn finding(

@@ -6,6 +6,7 @@ use super::select::{Home, Programme, Reader, Writer};
 use super::shape::{self, Requirement, ShapeId, field_paths};
 use super::sizes::Thermometer;
 use super::spread::Learned;
+use super::stats::Extent;
 use super::target::Support;
 use super::{DesignError, Options, change, expiry, support};
 use crate::model::{Change, Leaf, Model, Type};
@@ -49,7 +50,7 @@ impl<'m> Prepared<'m> {
         if model.timed {
             for change in &model.changes {
                 // How many a find gives is not known yet; what it takes for one is a start.
-                let found = vec![1.0; change::finds(change).len()];
+                let found = vec![change::ONE; change::finds(change).len()];
                 let effects = change::effects(&planner.stats, change, &found).into_iter();
                 let rate = weight(&change.rates);
                 planner.pressure.effects.extend(effects.map(|e| (rate, e)));
@@ -87,7 +88,10 @@ impl<'m> Prepared<'m> {
             let weight = weight(&change.rates);
             let fewest =
                 |o: &Vec<PlanOption>| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min);
-            let found: Vec<f64> = finds.iter().map(fewest).collect();
+            let found = finds.iter().map(fewest).zip(change::finds(change));
+            let found: Vec<Extent> = found
+                .map(|(avg, (entity, filter))| planner.stats.found(entity, filter, avg))
+                .collect();
             // To find the instance of a given key is to check that it is there.
             for (options, (entity, filter)) in finds.iter_mut().zip(change::finds(change)) {
                 if !rules.checks && change::by_key(model, entity, filter) {

@@ -327,6 +327,11 @@ impl Stats<'_> {
     fn most(&self, s: &Structure, bound: &[&Expr]) -> Option<f64> {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let fan: f64 = s.over.iter().map(|u| self.fan(u, &scope).max).product();
+        self.sharing(s.anchor, bound).map(|most| most * fan)
+    }
+
+    /// The most instances that share one value of the given paths, as far as the model states it.
+    fn sharing(&self, anchor: EntityId, bound: &[&Expr]) -> Option<f64> {
         let holds = |from: &[ReferenceId], entity: EntityId| {
             self.model.key_leaves(entity).into_iter().all(|leaf| {
                 let path = Expr::Path {
@@ -338,7 +343,7 @@ impl Stats<'_> {
                 bound.contains(&&path)
             })
         };
-        let own = holds(&[], s.anchor).then_some(fan);
+        let own = holds(&[], anchor).then_some(1.0);
         let stated = bound.iter().filter_map(|e| match e {
             Expr::Path { node: 0, steps, .. } => Some(steps),
             _ => None,
@@ -348,10 +353,68 @@ impl Stats<'_> {
                 let way = steps.get(..n)?;
                 let end = self.model.reference(*way.last()?).target;
                 let most: f64 = way.iter().map(|r| self.referrers(*r).max).product();
-                holds(way, end).then_some(most * fan)
+                holds(way, end).then_some(most)
             })
         });
         own.into_iter().chain(stated).min_by(f64::total_cmp)
+    }
+
+    /// How many instances the filter of an update or delete finds: so many on average, and at most
+    /// those that share the values that it compares with `=`. What else it says may hold for all.
+    pub(crate) fn found(&self, entity: EntityId, filter: &[Pred], avg: f64) -> Extent {
+        let mut bound = Vec::new();
+        for pred in filter {
+            if let Pred::Compare(path, Compare::Eq, _) = pred {
+                bound.extend(self.identified(entity, path));
+                bound.push(path.clone());
+            }
+        }
+        let count = self.count(entity);
+        let most = match self.sharing(
+            self.model.entity(entity).root,
+            &bound.iter().collect::<Vec<_>>(),
+        ) {
+            Some(stated) => stated,
+            None if bound.is_empty() => count,
+            None => MAX_OVER_AVG * avg.max(1.0),
+        };
+        Extent {
+            avg,
+            max: most.min(count).max(avg).max(1.0),
+        }
+    }
+
+    /// The key of the instance that a path names by something unique or as a whole.
+    fn identified(&self, entity: EntityId, path: &Expr) -> Vec<Expr> {
+        let Expr::Path {
+            node: 0,
+            element,
+            steps,
+            leaf,
+        } = path
+        else {
+            return vec![];
+        };
+        let unique = match leaf {
+            Leaf::Key => true,
+            Leaf::Attribute(a, inner) => inner.is_empty() && self.model.attribute(*a).unique,
+            _ => false,
+        };
+        if !unique || !element.is_empty() {
+            return vec![];
+        }
+        let end = steps
+            .last()
+            .map_or(entity, |r| self.model.reference(*r).target);
+        let leaves = self.model.key_leaves(end).into_iter();
+        leaves
+            .map(|leaf| Expr::Path {
+                node: 0,
+                element: vec![],
+                steps: steps.iter().copied().chain(leaf.steps).collect(),
+                leaf: Leaf::Attribute(leaf.attribute, vec![]),
+            })
+            .collect()
     }
 
     /// The share of all that happens to a structure's rows that falls on the hottest value of the

@@ -17,13 +17,17 @@ const CLOSE: f64 = 0.01;
 /// Lines are intersected so often at most before a flip is given up; each time halves what is open
 /// at the very least, and mostly two or three are enough.
 const INTERSECTIONS: usize = 24;
+/// Branches of the solver for each question "what if", where the design itself could not be proven
+/// the cheapest: hundreds of designs are made, and none of them would be proven either.
+const BRANCHES: u64 = 200;
 /// Prices closer than this fraction are the same.
 const SAME: f64 = 1e-7;
 
 /// A design that can be asked about others.
 pub struct Study<'m> {
     model: &'m Model,
-    options: &'m Options,
+    /// Those of the design, with as many branches as what is asked of it may take.
+    options: Options,
     mix: Option<String>,
     prepared: Prepared<'m>,
     selection: Selection,
@@ -68,6 +72,10 @@ impl<'m> Study<'m> {
             selection,
             design,
         } = make(model, options)?;
+        let mut options = options.clone();
+        if !selection.optimal {
+            options.nodes = options.nodes.min(BRANCHES);
+        }
         Ok(Study {
             model,
             options,
@@ -92,11 +100,11 @@ impl<'m> Study<'m> {
     /// The cheapest design without one of the structures; none where there is none.
     pub fn without(&self, structure: usize) -> Option<Design> {
         let shape = self.shape(structure)?;
-        let programme = self.prepared.programme(self.options);
+        let programme = self.prepared.programme(&self.options);
         let selection = programme.solve(&BTreeSet::from([shape]))?;
         assemble(
             self.model,
-            self.options,
+            &self.options,
             self.mix.clone(),
             &programme,
             &selection,
@@ -118,10 +126,10 @@ impl<'m> Study<'m> {
             return None;
         }
         let all = std::mem::replace(&mut reader.options, others);
-        let programme = self.prepared.programme(self.options);
+        let programme = self.prepared.programme(&self.options);
         let found = programme.solve(&BTreeSet::new()).and_then(|selection| {
             let mix = self.mix.clone();
-            assemble(self.model, self.options, mix, &programme, &selection).ok()
+            assemble(self.model, &self.options, mix, &programme, &selection).ok()
         });
         drop(programme);
         if let Some(reader) = self.prepared.readers.get_mut(question) {
@@ -205,9 +213,9 @@ impl<'m> Study<'m> {
         (rate, at): (f64, f64),
         other: &Selection,
     ) -> Flip {
-        let programme = self.prepared.programme(self.options);
+        let programme = self.prepared.programme(&self.options);
         let mix = self.mix.clone();
-        let other = assemble(self.model, self.options, mix, &programme, other);
+        let other = assemble(self.model, &self.options, mix, &programme, other);
         let reads = match (choice, &other) {
             (Choice::Question(at), Ok(other)) => other.read_by(at),
             _ => vec![],
@@ -259,7 +267,7 @@ impl<'m> Study<'m> {
         self.prepared.set_weight(statement, at);
         let found = self
             .prepared
-            .programme(self.options)
+            .programme(&self.options)
             .solve(&BTreeSet::new());
         self.prepared.set_weight(statement, rate);
         found
@@ -267,7 +275,7 @@ impl<'m> Study<'m> {
 
     fn price_at(&mut self, statement: usize, at: f64, rate: f64, selection: &Selection) -> f64 {
         self.prepared.set_weight(statement, at);
-        let price = self.prepared.programme(self.options).price(selection);
+        let price = self.prepared.programme(&self.options).price(selection);
         self.prepared.set_weight(statement, rate);
         price
     }

@@ -65,6 +65,11 @@ impl Context<'_> {
                 inner.elements = false;
                 this.value(inner, value, None).map(|(e, _)| Pred::IsNull(e))
             }),
+            ExprKind::IsNotNull(value) => self.exists(scope, |this, inner| {
+                inner.elements = false;
+                let (e, _) = this.value(inner, value, None)?;
+                Some(Pred::Not(Box::new(Pred::IsNull(e))))
+            }),
             ExprKind::Has(collection, element) => self.has(scope, collection, element),
             ExprKind::Any(path, inner) => self.any(scope, path, inner.as_deref()),
             ExprKind::Later(what) => self.not_yet(expr.span, what),

@@ -353,6 +353,8 @@ pub enum ExprKind {
     In(Box<Expr>, Vec<Expr>),
     /// `a is null`
     IsNull(Box<Expr>),
+    /// `a is not null`: a comparison of its own, as `!=` is
+    IsNotNull(Box<Expr>),
     /// `a has b`
     Has(Box<Expr>, Box<Expr>),
     /// `any path (…)`

@@ -337,6 +337,7 @@ pub(crate) fn value_text(value: &Value) -> String {
         Value::Text(t) => format!("'{t}'"),
         Value::Int(n) => n.to_string(),
         Value::Decimal(d) => d.to_string(),
+        Value::Float(f) => f.to_string(),
         Value::Uuid(u) | Value::TimeUuid(u) => {
             let hex: String = u.iter().map(|b| format!("{b:02x}")).collect();
             hex

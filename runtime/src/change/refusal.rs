@@ -52,6 +52,16 @@ pub enum Refusal {
         /// Value.
         found: String,
     },
+    /// Arithmetic that has no result: an overflow, a division by zero.
+    #[error("{subject}: {field} would become {what}, which has no result")]
+    NoResult {
+        /// Entity, and the key where there is one yet.
+        subject: String,
+        /// Field.
+        field: String,
+        /// The operation.
+        what: String,
+    },
     /// A reference to nothing.
     #[error("{entity} {key}: {field} refers to {target} {found}, which does not exist")]
     Dangling {

@@ -1,5 +1,6 @@
 //! Statements, applied to the draft one by one; later ones see the earlier.
 
+use super::checks::value_text;
 use super::{ChangeFailure, Draft, Refusal, exists};
 use crate::facts::FactError;
 use crate::operator::{Answer, Ask};
@@ -101,7 +102,19 @@ impl<R: Reader> Draft<'_, R> {
         {
             let eval = Eval::new(model, &self.after, params);
             for (slot, expr) in values {
-                given.push((*slot, eval.expr(&[], expr)?));
+                let value = eval.expr(&[], expr)?;
+                if value.is_null()
+                    && let Some(what) = without_result(&eval, &[], expr)?
+                {
+                    let (subject, field) = (self.entity_name(entity), self.field_name(root, *slot));
+                    return Err(Refusal::NoResult {
+                        subject,
+                        field,
+                        what,
+                    }
+                    .into());
+                }
+                given.push((*slot, value));
             }
         }
         if let Some(slot) = model.deadline_slot(root) {
@@ -259,6 +272,16 @@ impl<R: Reader> Draft<'_, R> {
             let eval = Eval::new(&self.schema.model, &self.after, params);
             for (slot, expr) in set {
                 let value = eval.expr(&scope, expr)?;
+                if value.is_null()
+                    && let Some(what) = without_result(&eval, &scope, expr)?
+                {
+                    return Err(Refusal::NoResult {
+                        subject: format!("{} {}", self.entity_name(root), self.key_text(key)),
+                        field: self.field_name(root, *slot),
+                        what,
+                    }
+                    .into());
+                }
                 if let Some(place) = row.get_mut(*slot) {
                     *place = value;
                 }
@@ -390,6 +413,37 @@ impl<R: Reader> Draft<'_, R> {
             }
         }
         Ok(())
+    }
+}
+
+/// The operation within an expression that has no result although both its operands have a value:
+/// what a question shows as null must not take the place of a fact.
+fn without_result<F: Facts>(
+    eval: &Eval<'_, F>,
+    scope: &[Binding],
+    expr: &Expr,
+) -> Result<Option<String>, F::Error> {
+    match expr {
+        Expr::Binary(op, a, b) => {
+            for side in [a, b] {
+                if let Some(inner) = without_result(eval, scope, side)? {
+                    return Ok(Some(inner));
+                }
+            }
+            let (left, right) = (eval.expr(scope, a)?, eval.expr(scope, b)?);
+            let fails = !left.is_null() && !right.is_null() && eval.expr(scope, expr)?.is_null();
+            let (left, right) = (value_text(&left), value_text(&right));
+            Ok(fails.then(|| format!("{left} {} {right}", op.sign())))
+        }
+        Expr::Call(_, args) => {
+            for arg in args {
+                if let Some(inner) = without_result(eval, scope, arg)? {
+                    return Ok(Some(inner));
+                }
+            }
+            Ok(None)
+        }
+        _ => Ok(None),
     }
 }
 

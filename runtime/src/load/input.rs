@@ -1,7 +1,7 @@
 //! Fact rows from CSV and JSONL files, one at a time: a file may be larger than memory.
 
 use super::Reject;
-use querent_compiler::codec::{CodecError, RecordLayout, entity_row_from_json};
+use querent_compiler::codec::{CodecError, RecordLayout, entity_row_from_json, says_once};
 use querent_compiler::model::{EntityId, Model};
 use querent_compiler::value::Value;
 use std::fs::File;
@@ -11,6 +11,9 @@ use std::path::Path;
 /// A row of more bytes than this is a mistake, most likely a quote that is never closed. Without
 /// a bound it would fill the memory.
 const LONGEST_ROW: usize = 64 << 20;
+
+/// What follows the last byte of a CSV file: a row of its own, unless a quote is still open there.
+const END: &[u8] = b"\0\n";
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -160,6 +163,8 @@ impl<'m> Input<'m> {
             source: io::Cursor::new(head).chain(source),
             left: LONGEST_ROW,
             last: b'\n',
+            given: 0,
+            end: END,
         };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -171,8 +176,8 @@ impl<'m> Input<'m> {
         let mut record = csv::ByteRecord::new();
         let found = reader.read_byte_record(&mut record);
         match found {
-            Ok(true) => {}
-            Ok(false) => return Err(InputError::Empty { file }),
+            Ok(true) if !(is_last(&reader) && is_end(&record)) => {}
+            Ok(_) => return Err(InputError::Empty { file }),
             Err(why) => return Err(csv_error(&file, 1, why)),
         }
         if windows {
@@ -237,7 +242,10 @@ impl<'m> Input<'m> {
     /// How many bytes of the file were read.
     pub fn bytes(&self) -> u64 {
         match &self.rows {
-            Rows::Csv(csv) => csv.reader.position().byte(),
+            Rows::Csv(csv) => {
+                let behind = if is_last(&csv.reader) { END.len() } else { 0 };
+                csv.reader.position().byte().saturating_sub(behind as u64)
+            }
             Rows::Jsonl(jsonl) => jsonl.bytes,
         }
     }
@@ -288,6 +296,17 @@ impl Csv {
             // The record ended with a line end; others within it were in quotes. Counted from its
             // end, because the reader skips empty lines before it.
             let lines = self.record.as_slice().split(|&b| b == b'\n').count() as u64;
+            if is_last(&self.reader) {
+                if is_end(&self.record) {
+                    return Ok(None);
+                }
+                // All that follows the quote is in it, other rows as well.
+                let line = (self.reader.position().line() + 1).saturating_sub(lines);
+                let reason = "found a quote that is never closed, expected its end";
+                let text = self.text();
+                let text = text.split('\n').next().unwrap_or_default();
+                return Ok(Some((line, Err((reason.to_owned(), text.to_owned())))));
+            }
             if self.windows {
                 strip_return(&mut self.record);
             }
@@ -362,7 +381,9 @@ impl Jsonl {
                 continue;
             }
             let row = match serde_json::from_slice(text) {
-                Ok(json) => entity_row_from_json(model, entity, &json).map_err(|e| e.to_string()),
+                Ok(json) => says_once(text, &json)
+                    .and_then(|()| entity_row_from_json(model, entity, &json))
+                    .map_err(|e| e.to_string()),
                 Err(why) => Err(format!(
                     "found no JSON, expected one object on the line; {why}"
                 )),
@@ -373,11 +394,26 @@ impl Jsonl {
     }
 }
 
-/// A reader that fails once a row has taken too many bytes, and ends with a line end.
+/// A reader that fails once a row has taken too many bytes, and ends with a line end and [`END`].
 struct Guard {
     source: io::Chain<io::Cursor<Vec<u8>>, BufReader<Box<dyn Read>>>,
     left: usize,
     last: u8,
+    /// Bytes that were read from it.
+    given: u64,
+    /// What is still to come behind the source.
+    end: &'static [u8],
+}
+
+/// Whether the record that was read last is the one that [`END`] is in.
+fn is_last(reader: &csv::Reader<Guard>) -> bool {
+    let guard = reader.get_ref();
+    guard.end.is_empty() && reader.position().byte() == guard.given
+}
+
+/// Whether a record is [`END`] itself.
+fn is_end(record: &csv::ByteRecord) -> bool {
+    record.len() == 1 && END.strip_suffix(b"\n") == Some(record.as_slice())
 }
 
 impl Read for Guard {
@@ -388,15 +424,18 @@ impl Read for Guard {
                 "a row without an end",
             ));
         }
-        let read = self.source.read(buffer)?;
+        let mut read = self.source.read(buffer)?;
         self.left = self.left.saturating_sub(read);
         if let Some(&last) = buffer.get(..read).and_then(<[u8]>::last) {
             self.last = last;
-        } else if let ([first, ..], true) = (buffer, self.last != b'\n') {
+        } else if let ([first, ..], true) = (&mut *buffer, self.last != b'\n') {
             *first = b'\n';
             self.last = b'\n';
-            return Ok(1);
+            read = 1;
+        } else {
+            read = self.end.read(buffer)?;
         }
+        self.given += read as u64;
         Ok(read)
     }
 }
@@ -623,6 +662,51 @@ mod tests {
             "{error}"
         );
         assert!(input.next().is_none());
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_swallows_no_rows_silently() {
+        let never = "found a quote that is never closed, expected its end";
+        for text in [
+            "id,name\n1,a\n2,\"b\n3,c\n4,d\n",
+            "id,name\n1,a\n2,\"b\n3,c\n4,d",
+            "id,name\r\n1,a\r\n2,\"b\r\n3,c\r\n",
+            "id,name\n1,a\n2,\"",
+        ] {
+            assert_eq!(
+                csv(text),
+                ["2 1 a".to_owned(), format!("3 !{never}")],
+                "{text}"
+            );
+        }
+        // What stands behind the last row is seen by nobody.
+        assert_eq!(csv("id,name\n1,\0\n2,\"\0\""), ["2 1 \0", "3 2 \0"]);
+        let text = "id\n\0\n1\n";
+        assert_eq!(csv(text).len(), 2);
+        let model = model();
+        let mut input = Input::csv(&model, USER, "u.csv".into(), text.as_bytes()).unwrap();
+        assert_eq!(input.by_ref().count(), 2);
+        assert_eq!(input.bytes(), text.len() as u64);
+    }
+
+    #[test]
+    fn a_name_that_is_given_twice_is_rejected() {
+        let model = model();
+        let text =
+            "{\"id\": 1, \"name\": \"a:\\\"b\", \"id\": 2}\n{\"id\": 3, \"name\": \"{\\\\\"}\n";
+        let rows = show(Input::jsonl(
+            &model,
+            USER,
+            "u.jsonl".into(),
+            text.as_bytes(),
+        ));
+        assert_eq!(
+            rows,
+            [
+                "1 !found a name twice in one object, expected each once",
+                "2 3 {\\",
+            ]
+        );
     }
 
     #[test]

@@ -210,6 +210,10 @@ impl Work<'_> {
                 let (entity, field) = (self.name(entity), self.field_name(root.fields[*slot]));
                 return Err(Refusal::SequenceGiven { entity, field });
             }
+            if eval.fails(None, expr) {
+                let (entity, field) = (self.name(entity), self.field_name(root.fields[*slot]));
+                return Err(Refusal::NoResult { entity, field });
+            }
             row[*slot] = eval.of_instance(None, expr);
         }
         // A new deadline, or none, whatever was there before.
@@ -348,6 +352,11 @@ impl Work<'_> {
             };
             let mut row = row.clone();
             for (slot, expr) in set {
+                if eval.fails(Some((entity, &key)), expr) {
+                    let field = self.model.root(entity).fields[*slot];
+                    let (entity, field) = (self.name(entity), self.field_name(field));
+                    return Err(Refusal::NoResult { entity, field });
+                }
                 row[*slot] = eval.of_instance(Some((entity, &key)), expr);
             }
             changed.push(row);

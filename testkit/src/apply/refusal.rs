@@ -68,6 +68,14 @@ pub enum Refusal {
         /// Value.
         value: Value,
     },
+    /// Arithmetic has no result: an overflow, a division by zero.
+    #[error("what {entity}.{field} is set to has no result")]
+    NoResult {
+        /// Entity.
+        entity: String,
+        /// Field.
+        field: String,
+    },
     /// A value was given for a sequence.
     #[error("{entity}.{field} is assigned by the database")]
     SequenceGiven {

@@ -124,7 +124,8 @@ fn read_choice(folder: &Path) -> Result<Choice, String> {
     })
 }
 
-fn read_step(model: &Model, line: &Json) -> Result<Step, String> {
+/// A step as a line of `steps.jsonl` says it.
+pub fn read_step(model: &Model, line: &Json) -> Result<Step, String> {
     let word = |name: &str| line.get(name).and_then(Json::as_str);
     let none = Map::new();
     let given = line

@@ -21,7 +21,7 @@ mod expected;
 mod format;
 
 pub use expected::expected;
-pub use format::{read, write};
+pub use format::{read, read_step, write};
 
 use crate::script::{On, Script, play};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ mod random;
 mod shrink;
 mod stored;
 
-pub use play::{Failure, On, play};
+pub use play::{Failure, On, play, take};
 pub use random::random;
 pub use shrink::shrunk;
 pub(crate) use stored::definable;

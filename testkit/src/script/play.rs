@@ -149,8 +149,9 @@ fn homes(schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes a step; tells whether it may have changed something.
-fn take<S: Store>(
+/// Takes a step on a database, which must do what is right; tells whether it may have changed
+/// something. `wait` is called where the store says that it is not ready.
+pub fn take<S: Store>(
     database: &Database<S>,
     step: &Step,
     right: &Right,

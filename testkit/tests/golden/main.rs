@@ -4,10 +4,14 @@
 //! so and do nothing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout)]
 
+mod against;
+mod chinook;
 mod cql;
+mod ldbc;
 mod messaging;
 mod music;
 mod nose;
+mod sakila;
 mod sensor;
 mod shopping_cart;
 

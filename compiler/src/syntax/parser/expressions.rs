@@ -85,7 +85,12 @@ impl Parser<'_> {
         if self.eat_word("is") {
             let negated = self.eat_word("not");
             self.expect_word("null", "after `is`")?;
-            return Some(self.negate(start, negated, ExprKind::IsNull(left)));
+            let kind = if negated {
+                ExprKind::IsNotNull(left)
+            } else {
+                ExprKind::IsNull(left)
+            };
+            return Some(self.wrap(start, kind));
         }
         let negated =
             self.is_word("not") && ["in", "between", "has", "like"].contains(&self.word(1));
