@@ -336,7 +336,7 @@ impl<'s, S: Store> Asked<'s, S> {
 
     /// All rows at once.
     pub fn all(&self) -> Result<Answered, Error> {
-        let mut answer = self.rows()?;
+        let mut answer = self.rows()?.counted();
         let mut answered = Answered {
             plan: self.plan.clone(),
             rows: vec![],

@@ -124,7 +124,7 @@ impl Asker<'_> {
                 ty: &o.ty,
             })
             .collect();
-        let mut answer = asked.rows()?;
+        let mut answer = asked.rows()?.counted();
         let mut ends: [Option<String>; 2] = [None, None];
         let mut count = 0;
         let paged = self.question().is_some_and(|q| q.query.page.is_some());

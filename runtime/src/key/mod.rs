@@ -10,8 +10,8 @@ mod part;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use part::part_ref;
 pub use part::{InKey, cuts, decode_part, encode_part, skip_part};
+pub(crate) use part::{is_cut, part_ref};
 pub use querent_compiler::view::key_size::fixed_width;
 
 use crate::value_ref::ValueRef;
@@ -124,32 +124,49 @@ pub(crate) enum Number {
     Timestamp,
 }
 
-/// How many bytes [`encode_number`] appends: a tag and eight bytes.
-pub(crate) const NUMBER_LENGTH: usize = 9;
-
-/// [`encode_ordered`] of a number.
-#[inline]
-pub(crate) fn encode_number(number: i64, kind: Number, direction: Direction, out: &mut Vec<u8>) {
-    let bytes = ordered_number(number, kind, direction).to_be_bytes();
-    if let Some(bytes) = bytes.first_chunk::<NUMBER_LENGTH>() {
-        out.extend_from_slice(bytes);
-    }
+/// [`encode_ordered`] of numbers of one kind in one direction.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberOrder {
+    /// The tag, where it stands in the result.
+    tag: u128,
+    /// What makes a number an unsigned one of its order.
+    mask: u64,
 }
 
-/// The bytes of [`encode_number`], from the highest of the result on.
-#[inline]
-pub(crate) fn ordered_number(number: i64, kind: Number, direction: Direction) -> u128 {
-    let value = match kind {
-        Number::Int => ValueRef::Int(number),
-        Number::Timestamp => ValueRef::Timestamp(number),
-    };
-    let mask = match direction {
-        Direction::Asc => 0,
-        Direction::Desc => u64::MAX,
-    };
-    let tag = (value.rank() + 1) ^ mask as u8;
-    let ordered = number as u64 ^ (1 << 63) ^ mask;
-    u128::from(tag) << 120 | u128::from(ordered) << 56
+impl NumberOrder {
+    /// Bytes of a number: a tag and eight bytes.
+    const LENGTH: usize = 9;
+
+    pub(crate) fn new(kind: Number, direction: Direction) -> Self {
+        let value = match kind {
+            Number::Int => ValueRef::Int(0),
+            Number::Timestamp => ValueRef::Timestamp(0),
+        };
+        let mask = match direction {
+            Direction::Asc => 0,
+            Direction::Desc => u64::MAX,
+        };
+        let tag = (value.rank() + 1) ^ mask as u8;
+        NumberOrder {
+            tag: u128::from(tag) << 120,
+            mask: 1 << 63 ^ mask,
+        }
+    }
+
+    /// The bytes of a number, from the highest of the result on.
+    #[inline]
+    pub(crate) fn bytes(self, number: i64) -> u128 {
+        self.tag | u128::from(number as u64 ^ self.mask) << 56
+    }
+
+    /// Appends a number.
+    #[inline]
+    pub(crate) fn encode(self, number: i64, out: &mut Vec<u8>) {
+        let bytes = self.bytes(number).to_be_bytes();
+        if let Some(bytes) = bytes.first_chunk::<{ Self::LENGTH }>() {
+            out.extend_from_slice(bytes);
+        }
+    }
 }
 
 /// [`encode_ordered`] of a text, from the bytes of an ascending key part.

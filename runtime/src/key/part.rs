@@ -73,6 +73,12 @@ pub fn cuts(value: &Value, part: &KeyPart) -> bool {
     encode_part(value, part, &mut out).is_ok() && out.first() == Some(&CUT)
 }
 
+/// Whether the hashed part that begins at `at` is cut.
+#[inline]
+pub(crate) fn is_cut(key: &[u8], at: usize) -> bool {
+    key.get(at) == Some(&CUT)
+}
+
 /// The part at the start of `bytes`; also tells how many bytes it takes.
 pub fn decode_part<'a>(bytes: &'a [u8], part: &KeyPart) -> Result<(InKey<'a>, usize), KeyError> {
     let (tag, skipped) = tag(bytes, part)?;

@@ -55,7 +55,7 @@ proptest! {
         for direction in DIRECTIONS {
             for (kind, value) in [(Number::Int, ValueRef::Int(number)), (Number::Timestamp, ValueRef::Timestamp(number))] {
                 let (mut a, mut b) = (Vec::new(), Vec::new());
-                encode_number(number, kind, direction, &mut a);
+                NumberOrder::new(kind, direction).encode(number, &mut a);
                 encode_ordered(&value, direction, &mut b);
                 prop_assert_eq!(a, b);
             }

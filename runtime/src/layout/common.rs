@@ -1,6 +1,6 @@
 //! What most rows hold, read in place.
 
-use super::{Column, KeyPart, Layout, NARROW, PartPlace, Place, Slot};
+use super::{Column, KeyPart, Layout, NARROW, PartPlace, Place, Slot, utf8};
 use crate::key::{self, Number};
 use querent_compiler::model::{Direction, Type};
 
@@ -61,19 +61,12 @@ impl CommonSlot {
     }
 
     #[inline]
-    pub(super) fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
-        let (start, end) = self.text_place(row)?;
-        std::str::from_utf8(row.get(start..end)?).ok()
-    }
-
-    /// Where the bytes of a text begin and end in a row; they may be beyond its end.
-    #[inline]
-    fn text_place(&self, row: &[u8]) -> Option<(usize, usize)> {
+    pub(crate) fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
         if *row.first()? != NARROW || self.is_null_bit(row)? {
             return None;
         }
         let (start, end) = self.ends(row)?;
-        Some((self.base + start, self.base + end))
+        utf8::text(row.get(self.base..)?.get(start..end)?)
     }
 
     /// Whether the bit of the null bitmap is set in a narrow row.
@@ -95,6 +88,16 @@ impl CommonSlot {
         Some((usize::from(start), usize::from(end)))
     }
 
+    /// The end of the text before a text of a narrow row, which is its start.
+    #[inline]
+    fn start(&self, row: &[u8]) -> Option<usize> {
+        if self.first {
+            return Some(0);
+        }
+        let end = u16::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
+        Some(usize::from(end))
+    }
+
     #[inline]
     pub(super) fn integer(&self, row: &[u8]) -> Option<i64> {
         if *row.first()? != NARROW || self.is_null_bit(row)? {
@@ -107,23 +110,31 @@ impl CommonSlot {
         }
     }
 
-    /// The text of a column of that type.
-    #[inline(never)]
-    pub(crate) fn own_text<'a>(&self, key: &'a [u8], row: &'a [u8]) -> Option<&'a str> {
+    /// Whether it is a text of a row.
+    pub(crate) fn is_text(&self) -> bool {
+        self.kind == Common::Text
+    }
+
+    /// Whether it is a text of a key.
+    pub(crate) fn is_key_text(&self) -> bool {
+        self.kind == Common::KeyText
+    }
+
+    /// What number it is.
+    pub(crate) fn number_kind(&self) -> Option<Number> {
         match self.kind {
-            Common::Text => self.text(row),
-            Common::KeyText => self.key_text(key),
-            _ => None,
+            Common::Int | Common::BigInt => Some(Number::Int),
+            Common::Timestamp | Common::KeyTime => Some(Number::Timestamp),
+            Common::Text | Common::KeyText | Common::Other => None,
         }
     }
 
     /// The integer or timestamp of a column of such a type.
     #[inline]
-    pub(crate) fn own_number(&self, key: &[u8], row: &[u8]) -> Option<(i64, Number)> {
+    pub(crate) fn number(&self, key: &[u8], row: &[u8]) -> Option<i64> {
         match self.kind {
-            Common::Int | Common::BigInt => Some((self.integer(row)?, Number::Int)),
-            Common::Timestamp => Some((self.integer(row)?, Number::Timestamp)),
-            Common::KeyTime => Some((self.key_time(key)?, Number::Timestamp)),
+            Common::KeyTime => self.key_time(key),
+            Common::Int | Common::BigInt | Common::Timestamp => self.integer(row),
             Common::Text | Common::KeyText | Common::Other => None,
         }
     }
@@ -141,12 +152,12 @@ impl CommonSlot {
 
     /// A text that is whole and has nothing escaped.
     #[inline]
-    pub(super) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
+    pub(crate) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
         let (_, text) = self.key_text_bytes(key)?.split_last()?;
         if has_escape(text) {
             return None;
         }
-        std::str::from_utf8(text).ok()
+        utf8::text(text)
     }
 
     /// A text of a key that is whole, as it is stored, with its end.
@@ -172,12 +183,16 @@ impl CommonSlot {
 fn has_escape(text: &[u8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
-    let (words, rest) = text.as_chunks();
     let low = |word: &[u8; 8]| {
         let word = u64::from_ne_bytes(*word);
         word.wrapping_sub(ONES * (u64::from(key::ESCAPE) + 1)) & !word & HIGHS != 0
     };
-    words.iter().any(low) || rest.iter().any(|&byte| byte <= key::ESCAPE)
+    // The last word may have bytes of the one before it, which are looked at twice.
+    match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) if text.len() <= 16 => low(first) || low(last),
+        (_, Some(last)) => text.as_chunks().0.iter().any(low) || low(last),
+        _ => text.iter().any(|&byte| byte <= key::ESCAPE),
+    }
 }
 
 /// Texts that stand side by side in a row and are all looked at: their bytes are checked once,
@@ -186,16 +201,6 @@ fn has_escape(text: &[u8]) -> bool {
 pub(crate) struct TextRun {
     first: CommonSlot,
     last: CommonSlot,
-}
-
-/// The checked bytes of a run of texts.
-#[derive(Clone, Copy)]
-pub(crate) struct CheckedTexts<'a> {
-    text: &'a str,
-    /// The narrow row that they are in.
-    row: &'a [u8],
-    /// The end of the text before the run, or 0.
-    from: usize,
 }
 
 impl TextRun {
@@ -231,31 +236,37 @@ impl TextRun {
 
     /// Checks the run in a row; nothing where it is not UTF-8 as a whole, or the row is of another
     /// form.
-    pub(crate) fn check<'a>(&self, row: &'a [u8]) -> Option<CheckedTexts<'a>> {
-        let (from, _) = self.first.text_place(row)?;
-        let (_, to) = self.last.text_place(row)?;
-        let text = simdutf8::basic::from_utf8(row.get(from..to)?).ok()?;
-        let from = from - self.first.base;
-        Some(CheckedTexts { text, row, from })
+    pub(crate) fn check<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
+        if *row.first()? != NARROW {
+            return None;
+        }
+        let from = self.first.start(row)?;
+        let (_, to) = self.last.ends(row)?;
+        let bytes = row.get(self.first.base..)?.get(from..to)?;
+        simdutf8::basic::from_utf8(bytes).ok()
+    }
+
+    /// One text of the run, of a row in which it was checked; nothing where it is null, or not
+    /// between two characters.
+    #[inline]
+    pub(crate) fn text<'a>(
+        &self,
+        checked: &'a str,
+        row: &[u8],
+        slot: &CommonSlot,
+    ) -> Option<&'a str> {
+        if slot.is_null_bit(row)? {
+            return None;
+        }
+        let from = self.first.start(row)?;
+        let (start, end) = slot.ends(row)?;
+        // What is before the run wraps around, and is beyond its end.
+        checked.get(start.wrapping_sub(from)..end.wrapping_sub(from))
     }
 
     /// Whether a text stands in the run.
     pub(crate) fn holds(&self, slot: &CommonSlot) -> bool {
         slot.kind == Common::Text && (self.first.at..=self.last.at).contains(&slot.at)
-    }
-}
-
-impl<'a> CheckedTexts<'a> {
-    /// One text of the run; nothing where it is null, or not between two characters.
-    #[inline]
-    pub(crate) fn text(&self, slot: &CommonSlot) -> Option<&'a str> {
-        if slot.is_null_bit(self.row)? {
-            return None;
-        }
-        let (start, end) = slot.ends(self.row)?;
-        // What is before the run wraps around, and is beyond its end.
-        let (start, end) = (start.wrapping_sub(self.from), end.wrapping_sub(self.from));
-        self.text.get(start..end)
     }
 }
 

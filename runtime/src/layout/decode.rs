@@ -80,6 +80,14 @@ impl Layout {
         }
     }
 
+    /// Where a key part begins, where that is at a fixed distance from the start of the key.
+    pub(crate) fn part_start(&self, part: usize) -> Option<usize> {
+        match self.parts.get(part)? {
+            PartPlace::Start(at) => Some(*at),
+            _ => None,
+        }
+    }
+
     /// The bytes of a key part of fixed place that takes the rest of the key or has a fixed width;
     /// none where finding them takes a walk.
     #[inline]

@@ -6,12 +6,13 @@ mod decode;
 mod encode;
 #[cfg(test)]
 mod tests;
+mod utf8;
 
 use crate::key;
 pub use crate::value_ref::ValueRef;
 pub use querent_compiler::view::KeyPart;
 
-pub(crate) use common::{CheckedTexts, CommonSlot, TextRun};
+pub(crate) use common::{CommonSlot, TextRun};
 use querent_compiler::model::Type;
 
 /// Rows begin with the format version (high nibble, 1) and a form (low nibble).

@@ -89,13 +89,14 @@ proptest! {
             row[at] = byte;
         }
         let run = TextRun::longest(&layout, 0..values.len());
-        let checked = run.and_then(|run| run.check(&row));
+        let checked = run.and_then(|run| Some((run, run.check(&row)?)));
+        let text_of = |slot| checked.and_then(|(run, texts)| run.text(texts, &row, slot));
         for column in 0..values.len() {
             let slot = layout.common_slot(column);
             if run.is_some_and(|run| run.holds(slot))
-                && let Some(text) = checked.and_then(|texts| texts.text(slot))
+                && let Some(text) = text_of(slot)
             {
-                prop_assert_eq!(slot.own_text(&[], &row), Some(text));
+                prop_assert_eq!(slot.text(&row), Some(text));
             }
         }
         let longest = values.split(|(text, _)| !text).map(<[_]>::len).max();
@@ -105,8 +106,7 @@ proptest! {
         if damage.is_none() && run.is_some_and(|run| run.len() == texts) {
             for (column, value) in stored.iter().enumerate() {
                 if let Value::Text(value) = value {
-                    let text = checked.and_then(|texts| texts.text(layout.common_slot(column)));
-                    prop_assert_eq!(text, Some(value.as_str()));
+                    prop_assert_eq!(text_of(layout.common_slot(column)), Some(value.as_str()));
                 }
             }
         }

@@ -118,7 +118,7 @@ impl<'a, R: Reader> Operator<'a, R> for Aggregate<'a, R> {
         let mut added = 0;
         for (mut row, accumulators) in self.finished.iter_mut().flatten().take(want) {
             row.extend(accumulators.iter().map(Accumulator::finish));
-            out.push([Frame::Values(row.into())]);
+            out.push([Frame::Values(Some(row.into()))]);
             added += 1;
         }
         Ok(cx.settle(self.step, added, Fill::End))

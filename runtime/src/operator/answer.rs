@@ -3,12 +3,14 @@
 use super::bound::{BoundPlan, BoundTexts, BoundTop};
 use super::build::{Builder, Demand};
 use super::nested::NestedRows;
+use super::root::Root;
 use super::sort::Place;
+use super::stored::Shown;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
-use super::{Actual, Ask, AskError, Boxed, Context, Frame, Tuples};
+use super::{Actual, Ask, AskError, Context, Frame, Operator, Tuples};
 use crate::cursor;
-use crate::layout::{CheckedTexts, ValueRef};
+use crate::layout::{CommonSlot, ValueRef};
 use crate::store::{Fill, Reader, StoreError};
 use querent_compiler::value::Value;
 use std::borrow::Cow;
@@ -28,10 +30,12 @@ pub(super) struct Top<'a, R: Reader> {
 /// A running answer.
 pub struct Answer<'a, R: Reader> {
     cx: Context<'a, R>,
-    root: Boxed<'a, R>,
+    root: Root<'a, R>,
     top: Top<'a, R>,
     /// Whether columns or the cursor have subplans, which are run before a row is handed out.
     has_subs: bool,
+    /// How many steps the plan has.
+    steps: usize,
     tuples: Tuples<R::B>,
     /// The places of the tuples in their order, where they are in another one.
     order: Vec<Place>,
@@ -52,13 +56,15 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         let cx = Context {
             reader,
             params: ask.params,
-            profile: vec![Cell::default(); plan.steps],
+            profile: Vec::new(),
+            spare: Cell::default(),
         };
         Ok(Answer {
             cx,
             root,
             top,
             has_subs,
+            steps: plan.steps,
             tuples: Tuples::new(plan.plan.stride),
             order: Vec::new(),
             count: 0,
@@ -72,6 +78,13 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     #[must_use]
     pub fn on_wait(mut self, wait: impl FnMut() -> Result<(), StoreError> + 'a) -> Self {
         self.wait = Some(Box::new(wait));
+        self
+    }
+
+    /// Counts what each step does: most asks need not know. Called before the first row.
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.cx.profile = vec![Cell::default(); self.steps];
         self
     }
 
@@ -121,7 +134,8 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
         Ok(rows)
     }
 
-    /// What each step did so far, in the order of [`super::steps`].
+    /// What each step did so far, in the order of [`super::steps`]; empty unless it is
+    /// [counted](Answer::counted).
     pub fn profile(&self) -> Vec<Actual> {
         self.cx.profile.iter().map(Cell::get).collect()
     }
@@ -177,22 +191,14 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
 pub struct RowView<'r, 'a, R: Reader> {
     pub(super) top: &'r Top<'a, R>,
     pub(super) tuple: &'r [Frame<R::B>],
-    texts: Cell<Texts<'r>>,
-}
-
-/// Whether the run of texts of a row has been checked.
-#[derive(Clone, Copy)]
-enum Texts<'r> {
-    Unchecked,
-    Checked(CheckedTexts<'r>),
-    /// There is none, or it is not as most rows have it: each text is read on its own.
-    None,
+    /// The texts that are checked together, once they are.
+    texts: Cell<Option<&'r str>>,
 }
 
 impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     #[inline]
     pub(super) fn new(top: &'r Top<'a, R>, tuple: &'r [Frame<R::B>]) -> Self {
-        let texts = Cell::new(Texts::Unchecked);
+        let texts = Cell::new(None);
         RowView { top, tuple, texts }
     }
 
@@ -239,37 +245,41 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn text(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        if let Some(together) = &self.top.bound.texts
-            && let Some(Some(slot)) = together.slots.get(column)
-        {
-            let texts = match self.texts.get() {
-                Texts::Unchecked => self.check_texts(together),
-                texts => texts,
-            };
-            if let Texts::Checked(texts) = texts
-                && let Some(text) = texts.text(slot)
-            {
-                return Ok(Some(Cow::Borrowed(text)));
-            }
-        }
-        if let Some(Node::Row { frame, slot, .. }) = self.top.bound.output.get(column)
-            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
-            && let Some(text) = slot.own_text(key, row)
-        {
-            return Ok(Some(Cow::Borrowed(text)));
-        }
-        self.text_of_any(column)
-    }
-
-    #[inline]
-    fn check_texts(&self, together: &BoundTexts) -> Texts<'r> {
-        let texts = match self.tuple.get(together.frame) {
-            Some(Frame::Row(_, row)) => together.run.check(row),
+        let text = match self.top.bound.shown.get(column) {
+            Some(Shown::Together(slot)) => self.checked_text(slot),
+            Some(Shown::KeyText { frame, slot }) => match self.tuple.get(*frame) {
+                Some(Frame::Row(key, _)) => slot.key_text(key),
+                _ => None,
+            },
+            Some(Shown::Text { frame, slot }) => match self.tuple.get(*frame) {
+                Some(Frame::Row(_, row)) => slot.text(row),
+                _ => None,
+            },
             _ => None,
         };
-        let texts = texts.map_or(Texts::None, Texts::Checked);
-        self.texts.set(texts);
-        texts
+        match text {
+            Some(text) => Ok(Some(Cow::Borrowed(text))),
+            None => self.text_of_any(column),
+        }
+    }
+
+    /// One of the texts that are checked together; none where they are not as most rows have them.
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a text costs as much as reading it"
+    )]
+    #[inline(always)]
+    fn checked_text(&self, slot: &CommonSlot) -> Option<&'r str> {
+        let BoundTexts { frame, run } = self.top.bound.texts.as_ref()?;
+        let Some(Frame::Row(_, row)) = self.tuple.get(*frame) else {
+            return None;
+        };
+        let checked = match self.texts.get() {
+            Some(checked) => checked,
+            None => run.check(row)?,
+        };
+        self.texts.set(Some(checked));
+        run.text(checked, row, slot)
     }
 
     #[inline(never)]
@@ -284,9 +294,11 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
-        match self.node(column)?.number(self.tuple) {
-            Some((number, _)) => Ok(Some(number)),
-            None => self.number_of_any(column),
+        match self.top.bound.shown.get(column) {
+            Some(Shown::Number(number)) if let Some(number) = number.read(self.tuple) => {
+                Ok(Some(number))
+            }
+            _ => self.number_of_any(column),
         }
     }
 

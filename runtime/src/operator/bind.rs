@@ -5,9 +5,11 @@ use super::aggregate;
 use super::bound::{Bound, BoundInput, BoundOp, BoundSub, BoundTexts, BoundTop, OpKind, Shape};
 use super::elements;
 use super::merge;
-use super::order::Order;
+use super::order::{By, Order};
 use super::range::{self, Bounds, Equal};
+use super::stored::Shown;
 use super::term::{Check, Kind, Node};
+use super::ties::InputOrder;
 use crate::layout::{Layout, TextRun};
 use querent_compiler::design::{self, Get, Op, Plan, Sub, Term, Test};
 use querent_compiler::model::{Direction, Page, ParamId};
@@ -43,12 +45,15 @@ impl<'l> Binder<'l> {
         let output = output.collect::<Result<Vec<_>, _>>()?;
         let cursor = self.terms(&plan.cursor, &scope, &mut subs)?;
         let names = plan.output.iter().map(|o| o.name.as_str().into());
+        let texts = text_run(&output, &scope);
+        let shown = output.iter().map(|node| shown(node, texts.as_ref()));
         Ok(Bound {
             root,
             stride: scope.len(),
             top: BoundTop {
                 names: names.collect(),
-                texts: text_run(&output, &scope),
+                shown: shown.collect(),
+                texts,
                 has_subs: output.iter().any(Node::has_sub),
                 output,
                 cursor,
@@ -123,7 +128,10 @@ impl<'l> Binder<'l> {
                 let order = self.order(by, scope, &mut subs)?;
                 // A number that is none, or too large, becomes one that is as near as can be.
                 let expected = estimate.rows.ceil() as usize;
+                let ties = InputOrder::of(&input.op, order.behind_first());
                 OpKind::Sort {
+                    // Orders with subplans are encoded at once, whatever is alike.
+                    ties: ties.filter(|_| subs.is_empty()),
                     input,
                     order,
                     expected,
@@ -238,7 +246,7 @@ impl<'l> Binder<'l> {
     ) -> Result<Order, AskError> {
         let terms = by
             .iter()
-            .map(|(term, d)| Ok((self.term(term, scope, subs)?, *d)));
+            .map(|(term, d)| Ok(By::new(self.term(term, scope, subs)?, *d)));
         terms.collect::<Result<_, _>>().map(Order)
     }
 
@@ -410,14 +418,19 @@ fn text_run(output: &[Node], scope: &[Kind]) -> Option<BoundTexts> {
         Some((at, TextRun::longest(layout, columns)?))
     });
     let (frame, run) = runs.max_by_key(|(_, run)| run.len())?;
-    let slots = output.iter().map(|node| match node {
-        Node::Row {
-            frame: of, slot, ..
-        } if *of == frame && run.holds(slot) => Some(*slot),
-        _ => None,
-    });
-    let slots = slots.collect();
-    Some(BoundTexts { frame, run, slots })
+    Some(BoundTexts { frame, run })
+}
+
+/// How a column of an answer is looked at, beside the texts that are checked together.
+fn shown(node: &Node, texts: Option<&BoundTexts>) -> Shown {
+    match (node, texts) {
+        (Node::Row { frame, slot, .. }, Some(texts))
+            if *frame == texts.frame && texts.run.holds(slot) =>
+        {
+            Shown::Together(*slot)
+        }
+        _ => Shown::of(node),
+    }
 }
 
 pub(super) fn page_param(page: &Page) -> ParamId {

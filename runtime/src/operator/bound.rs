@@ -9,8 +9,10 @@ use super::aggregate;
 use super::merge;
 use super::order::Order;
 use super::range::Bounds;
+use super::stored::Shown;
 use super::term::{Check, Node};
-use crate::layout::{CommonSlot, Layout, TextRun};
+use super::ties::InputOrder;
+use crate::layout::{Layout, TextRun};
 use querent_compiler::design::Plan;
 use querent_compiler::model::Page;
 use std::sync::Arc;
@@ -60,6 +62,8 @@ pub(super) struct Bound {
 pub(super) struct BoundTop {
     pub(super) names: Vec<Box<str>>,
     pub(super) output: Vec<Node>,
+    /// How each of them is looked at as what it is stored as.
+    pub(super) shown: Vec<Shown>,
     /// Whether subplans are run for columns.
     pub(super) has_subs: bool,
     /// The texts that are checked together.
@@ -73,8 +77,6 @@ pub(super) struct BoundTop {
 pub(super) struct BoundTexts {
     pub(super) frame: usize,
     pub(super) run: TextRun,
-    /// For each column of the answer that is one of them, where it is.
-    pub(super) slots: Vec<Option<CommonSlot>>,
 }
 
 /// A subplan in a term.
@@ -136,6 +138,7 @@ pub(super) enum OpKind {
     Sort {
         input: BoundInput,
         order: Order,
+        ties: Option<InputOrder>,
         /// How many tuples the plan was priced for.
         expected: usize,
     },

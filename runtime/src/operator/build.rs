@@ -17,6 +17,7 @@ use super::merge::Merge;
 use super::order::Order;
 use super::page::Page;
 use super::range::{Bounds, Edge, Range};
+use super::root::Root;
 use super::sort::Sort;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop};
@@ -64,8 +65,11 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         &self,
         plan: &'a Bound,
         demand: Demand,
-    ) -> Result<(Boxed<'a, R>, Top<'a, R>), AskError> {
-        let root = self.op(&plan.root, demand)?;
+    ) -> Result<(Root<'a, R>, Top<'a, R>), AskError> {
+        let root = match self.direct(&plan.root, demand)? {
+            Some(get) => Root::Direct(get),
+            None => Root::Other(self.op(&plan.root, demand)?),
+        };
         let top = Top {
             bound: &plan.top,
             params: self.ask.params,
@@ -74,7 +78,25 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
         Ok((root, top))
     }
 
+    /// A get straight over the outer tuple.
+    fn direct(&self, op: &'a BoundOp, demand: Demand) -> Result<Option<Direct<'a, R>>, AskError> {
+        match &op.kind {
+            OpKind::Get {
+                input,
+                bounds,
+                outer: false,
+            } if op.subs.is_empty() && matches!(input.op.kind, OpKind::Input) => {
+                let range = self.range(bounds, demand)?;
+                Ok(Some(Direct::new(op.step, range)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn op(&self, op: &'a BoundOp, demand: Demand) -> Result<Boxed<'a, R>, AskError> {
+        if let Some(get) = self.direct(op, demand)? {
+            return Ok(Box::new(get));
+        }
         let step = op.step;
         let whole = Demand {
             limit: None,
@@ -88,10 +110,6 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 outer,
             } => {
                 let range = self.range(bounds, demand)?;
-                let plain = !*outer && op.subs.is_empty();
-                if plain && matches!(input.op.kind, OpKind::Input) {
-                    return Ok(Box::new(Direct::new(step, range)));
-                }
                 // An outer get gives a tuple for each of its input, so that no more are needed.
                 let below = if *outer { demand } else { whole };
                 if R::AT_ONCE && range.is_point() && op.subs.is_empty() {
@@ -131,12 +149,13 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             OpKind::Sort {
                 input,
                 order,
+                ties,
                 expected,
             } => {
                 let from = (self.op(&input.op, Demand::default())?, input.stride);
                 let subs = self.subs(&op.subs)?;
-                let limit = demand.limit;
-                Box::new(Sort::new(step, from, order, subs, limit, *expected))
+                let parts = (order, *ties, subs);
+                Box::new(Sort::new(step, from, parts, demand.limit, *expected))
             }
             OpKind::Page { input, order, page } => {
                 return self.page(op, input, order, page, demand);
@@ -226,8 +245,8 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             return Err(self.foreign(page, cursor.len(), order.0.len()));
         }
         let mut edge = Vec::new();
-        for (value, (_, direction)) in cursor.iter().zip(&order.0) {
-            key::encode_ordered(&ValueRef::of(value), *direction, &mut edge);
+        for (value, by) in cursor.iter().zip(&order.0) {
+            key::encode_ordered(&ValueRef::of(value), by.direction, &mut edge);
         }
         Ok(Box::new(Page {
             step: op.step,

@@ -1,16 +1,39 @@
 //! `get` straight over the outer tuple: the commonest plan of all, without the staging that a
 //! `follow` needs.
 
-use super::range::Range;
-use super::term::Env;
+use super::range::{self, Range};
+use super::term::{Env, Stop};
 use super::{AskError, Context, Frame, Operator, Tuples};
-use crate::store::{Fill, Read, Reader, Source};
+use crate::store::{Fill, Reader, Source};
 
 pub(super) struct Direct<'a, R: Reader> {
     step: usize,
     range: Range<'a>,
-    outer: Vec<Frame<R::B>>,
+    outer: Outer<R::B>,
     state: State<R::S>,
+}
+
+/// The frames of the outer tuple: most have none or one.
+enum Outer<B> {
+    Few(Option<Frame<B>>),
+    Many(Vec<Frame<B>>),
+}
+
+impl<B: Clone> Outer<B> {
+    fn new(frames: &[Frame<B>]) -> Self {
+        match frames {
+            [] => Outer::Few(None),
+            [one] => Outer::Few(Some(one.clone())),
+            many => Outer::Many(many.to_vec()),
+        }
+    }
+
+    fn frames(&self) -> &[Frame<B>] {
+        match self {
+            Outer::Few(frames) => frames.as_slice(),
+            Outer::Many(frames) => frames,
+        }
+    }
 }
 
 enum State<S> {
@@ -25,36 +48,47 @@ impl<'a, R: Reader> Direct<'a, R> {
         Direct {
             step,
             range,
-            outer: Vec::new(),
+            outer: Outer::Few(None),
             state: State::Done,
         }
     }
 
-    /// The read; none if nothing can be found.
-    fn read(&mut self, cx: &Context<'a, R>) -> Result<Option<Read>, AskError> {
+    /// Makes the read, and gives its first rows.
+    fn open(
+        &mut self,
+        cx: &Context<'a, R>,
+        want: usize,
+        out: &mut Tuples<R::B>,
+    ) -> Result<Fill, AskError> {
         cx.count(self.step + 1, |actual| actual.rows += 1);
+        let outer = self.outer.frames();
         let env = Env {
-            tuple: &self.outer,
+            tuple: outer,
             item: None,
             params: cx.params,
             results: &[],
         };
-        let mut read = self.range.blank();
-        match self.range.read(&env, &mut read) {
-            Ok(true) => {
-                cx.count(self.step, |actual| actual.gets += 1);
-                Ok(Some(read))
-            }
-            Ok(false) => Ok(None),
-            Err(stop) => Err(stop.unrun()),
+        let mut read = self.range.blank(cx.spare.take());
+        if !self.range.read(&env, &mut read).map_err(Stop::unrun)? {
+            return Ok(Fill::End);
         }
+        cx.count(self.step, |actual| actual.gets += 1);
+        let fill = if R::AT_ONCE && self.range.is_point() {
+            cx.reader.get(&read, &mut out.joined(outer))?
+        } else {
+            let mut source = cx.reader.open(&read)?;
+            let fill = source.fill(want, &mut out.joined(outer))?;
+            self.state = State::Open(source);
+            fill
+        };
+        cx.spare.set(std::mem::take(range::buffer(&mut read)));
+        Ok(fill)
     }
 }
 
 impl<'a, R: Reader> Operator<'a, R> for Direct<'a, R> {
     fn start(&mut self, outer: &[Frame<R::B>]) {
-        self.outer.clear();
-        self.outer.extend_from_slice(outer);
+        self.outer = Outer::new(outer);
         self.state = State::New;
     }
 
@@ -68,20 +102,9 @@ impl<'a, R: Reader> Operator<'a, R> for Direct<'a, R> {
         let fill = match &mut self.state {
             State::New => {
                 self.state = State::Done;
-                match self.read(cx)? {
-                    None => Fill::End,
-                    Some(read) if R::AT_ONCE && self.range.is_point() => {
-                        cx.reader.get(&read, &mut out.joined(&self.outer))?
-                    }
-                    Some(read) => {
-                        let mut source = cx.reader.open(&read)?;
-                        let fill = source.fill(want, &mut out.joined(&self.outer))?;
-                        self.state = State::Open(source);
-                        fill
-                    }
-                }
+                self.open(cx, want, out)?
             }
-            State::Open(source) => source.fill(want, &mut out.joined(&self.outer))?,
+            State::Open(source) => source.fill(want, &mut out.joined(self.outer.frames()))?,
             State::Done => Fill::End,
         };
         let read = (out.len() - before) as u64;

@@ -39,7 +39,7 @@ impl<'a, R: Reader> Operator<'a, R> for Elements<'a, R> {
         let mut added = 0;
         while added < want {
             if let Some(element) = self.rest.pop_front() {
-                out.push_joined(&self.tuple, Frame::Values(Rc::new(element)));
+                out.push_joined(&self.tuple, Frame::Values(Some(Rc::new(element))));
                 added += 1;
                 continue;
             }

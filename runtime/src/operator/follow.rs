@@ -95,11 +95,11 @@ impl<'a, R: Reader> Follow<'a, R> {
             .then_some(self.range.bounds.same_key);
         let same = same.flatten();
         let gets = match same {
-            Some(frame) => {
-                let has_key =
-                    |at: &usize| matches!(tuples.get(*at).get(frame), Some(Frame::Row(..)));
+            Some(frame) if cx.is_counted() => {
+                let has_key = |at: &usize| matches!(tuples.frame(*at, frame), Some(Frame::Row(..)));
                 (first..tuples.len()).filter(has_key).count() as u64
             }
+            Some(_) => 0,
             None => self.make_keys(cx, first, tuples)?,
         };
         let mut batch = Batch {
@@ -145,7 +145,7 @@ impl<B: crate::store::Buf> Points<B> for Batch<'_, B> {
         let Some(frame) = self.same else {
             return self.made.key(at);
         };
-        match self.tuples.get(self.first + at).get(frame) {
+        match self.tuples.frame(self.first + at, frame) {
             Some(Frame::Row(key, _)) => key,
             _ => &[],
         }
@@ -153,7 +153,7 @@ impl<B: crate::store::Buf> Points<B> for Batch<'_, B> {
 
     #[inline]
     fn lent(&self, at: usize) -> Option<B> {
-        match self.tuples.get(self.first + at).get(self.same?) {
+        match self.tuples.frame(self.first + at, self.same?) {
             Some(Frame::Row(key, _)) => Some(key.clone()),
             _ => None,
         }

@@ -40,7 +40,7 @@ impl<'a, R: Reader> Get<'a, R> {
         outer: bool,
         subs: Subs<'a, R>,
     ) -> Self {
-        let read = range.blank();
+        let read = range.blank(Vec::new());
         Get {
             step,
             feed,
@@ -152,7 +152,7 @@ impl<'a, R: Reader> Operator<'a, R> for Get<'a, R> {
                 }
                 Fill::End => {
                     if self.outer && !front.found {
-                        out.push_joined(&front.tuple, Frame::Absent);
+                        out.push_joined(&front.tuple, Frame::ABSENT);
                         added += 1;
                     }
                     self.done();

@@ -148,7 +148,7 @@ impl<R: Reader> Running<R> {
             let Some(branch) = self.branches.get_mut(self.opened) else {
                 break;
             };
-            let mut read = range.blank();
+            let mut read = range.blank(Vec::new());
             let found = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| {
                 range.read(env, &mut read)
             })?;

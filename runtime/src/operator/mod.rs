@@ -28,11 +28,14 @@ mod order;
 mod page;
 mod profile;
 mod range;
+mod root;
 mod sort;
+mod stored;
 mod sub;
 mod term;
 #[cfg(test)]
 mod tests;
+mod ties;
 
 pub use answer::{Answer, RowView};
 pub use bound::BoundPlan;
@@ -49,20 +52,29 @@ use querent_compiler::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How many tuples a batch holds where the demand is open: as many as keep a buffer of frames below
+/// How many tuples a batch holds where the demand is open: as many as keep a buffer of frames within
 /// the 1 KiB up to which an allocation costs next to nothing.
-const BATCH: usize = 25;
+const BATCH: usize = 32;
 
-/// One part of a tuple.
-#[derive(Clone, Debug, Default)]
+/// One part of a tuple. Two kinds, not three: the pointer of a borrowed key then tells them apart,
+/// and a frame of two slices has no tag.
+#[derive(Clone, Debug)]
 pub(crate) enum Frame<B> {
     /// Key and row of a structure.
     Row(B, B),
-    /// A computed record.
-    Values(Rc<[Value]>),
+    /// A computed record; none is [`Frame::ABSENT`].
+    Values(Option<Rc<[Value]>>),
+}
+
+impl<B> Frame<B> {
     /// The row of an outer get that found nothing: all its columns are null.
-    #[default]
-    Absent,
+    const ABSENT: Frame<B> = Frame::Values(None);
+}
+
+impl<B> Default for Frame<B> {
+    fn default() -> Self {
+        Frame::ABSENT
+    }
 }
 
 /// Tuples of `stride` frames each, one behind the other. An operator may be given tuples of more
@@ -113,7 +125,7 @@ impl<B: Clone> Tuples<B> {
         self.count += 1;
         debug_assert!(self.frames.len() <= self.count * self.stride);
         while self.frames.len() < self.count * self.stride {
-            self.frames.push(Frame::Absent);
+            self.frames.push(Frame::ABSENT);
         }
     }
 
@@ -134,7 +146,7 @@ impl<B: Clone> Tuples<B> {
     fn drop_absent(&mut self, from: usize, frame: usize) {
         let mut kept = from;
         for i in from..self.count {
-            if matches!(self.get(i).get(frame), Some(Frame::Absent)) {
+            if matches!(self.get(i).get(frame), Some(Frame::Values(None))) {
                 continue;
             }
             if kept < i {
@@ -161,9 +173,14 @@ impl<B: Clone> Tuples<B> {
 
     #[inline]
     fn get(&self, i: usize) -> &[Frame<B>] {
-        self.frames
-            .get(i * self.stride..(i + 1) * self.stride)
-            .unwrap_or_default()
+        let rest = self.frames.get(i * self.stride..).unwrap_or_default();
+        rest.get(..self.stride).unwrap_or_default()
+    }
+
+    /// One frame of a tuple.
+    #[inline]
+    fn frame(&self, i: usize, frame: usize) -> Option<&Frame<B>> {
+        self.frames.get(i * self.stride + frame)
     }
 
     /// Moves a tuple out, leaving absent frames.
@@ -199,15 +216,23 @@ impl<B: Clone> Sink<B> for Joined<'_, B> {
     )]
     #[inline(always)]
     fn push(&mut self, key: B, row: B) {
-        match self.outer {
-            [] => {}
-            // As in most subplans and joins.
-            [one] => self.tuples.frames.push(one.clone()),
-            outer => self.tuples.frames.extend_from_slice(outer),
-        }
-        self.tuples.frames.push(Frame::Row(key, row));
-        for _ in 0..self.rest {
-            self.tuples.frames.push(Frame::Absent);
+        let (frames, row) = (&mut self.tuples.frames, Frame::Row(key, row));
+        match (self.outer, self.rest) {
+            // As in scans, scans that are followed, and subplans.
+            ([], 0) => frames.push(row),
+            ([], 1) => {
+                frames.push(row);
+                frames.push(Frame::ABSENT);
+            }
+            ([one], 0) => {
+                frames.push(one.clone());
+                frames.push(row);
+            }
+            (outer, rest) => {
+                frames.extend_from_slice(outer);
+                frames.push(row);
+                frames.extend((0..rest).map(|_| Frame::ABSENT));
+            }
         }
         self.tuples.count += 1;
     }
@@ -217,10 +242,18 @@ impl<B: Clone> Sink<B> for Joined<'_, B> {
 pub(crate) struct Context<'a, R> {
     reader: &'a R,
     params: &'a [Value],
+    /// By step; empty where nobody will ask what the steps did.
     profile: Vec<Cell<Actual>>,
+    /// A buffer for the key of a read that is opened at once.
+    spare: Cell<Vec<u8>>,
 }
 
 impl<R> Context<'_, R> {
+    /// Whether anybody will ask what the steps did.
+    fn is_counted(&self) -> bool {
+        !self.profile.is_empty()
+    }
+
     #[inline]
     fn count(&self, step: usize, add: impl FnOnce(&mut Actual)) {
         if let Some(cell) = self.profile.get(step) {

@@ -56,7 +56,7 @@ impl Equal {
                 ..
             } if self.alike => match env.tuple.get(*frame)? {
                 Frame::Row(key, _) => layout.part_bytes(key, *column),
-                _ => None,
+                Frame::Values(_) => None,
             },
             _ => None,
         }
@@ -118,11 +118,11 @@ impl Range<'_> {
         self.bounds.eq.len() == self.bounds.layout.key.len()
     }
 
-    /// A read whose keys are still to be filled in.
-    pub(super) fn blank(&self) -> Read {
+    /// A read whose keys are still to be filled in, in this buffer.
+    pub(super) fn blank(&self, buffer: Vec<u8>) -> Read {
         Read {
             structure: self.bounds.structure,
-            keys: Keys::Point(Vec::new()),
+            keys: Keys::Point(buffer),
             reverse: self.reverse,
             limit: self.limit,
         }
@@ -132,9 +132,7 @@ impl Range<'_> {
     /// found.
     #[inline]
     pub(super) fn read<B: Buf>(&self, env: &Env<'_, B>, read: &mut Read) -> Result<bool, Stop> {
-        let (Keys::Point(buffer) | Keys::Prefix(buffer) | Keys::Range { lower: buffer, .. }) =
-            &mut read.keys;
-        let buffer = std::mem::take(buffer);
+        let buffer = std::mem::take(buffer(read));
         Ok(match self.keys(env, buffer)? {
             Some(keys) => {
                 read.keys = keys;
@@ -162,7 +160,9 @@ impl Range<'_> {
     #[inline]
     fn prefix<B: Buf>(&self, env: &Env<'_, B>, out: &mut Vec<u8>) -> Result<bool, Stop> {
         let start = out.len();
-        out.reserve(KEY);
+        if !self.bounds.eq.is_empty() {
+            out.reserve(KEY);
+        }
         for (i, equal) in self.bounds.eq.iter().enumerate() {
             if let Some(bytes) = equal.stored(env) {
                 out.extend_from_slice(bytes);
@@ -321,6 +321,13 @@ impl Range<'_> {
             source: Box::new(source),
         }
     }
+}
+
+/// The buffer of a read's keys.
+pub(super) fn buffer(read: &mut Read) -> &mut Vec<u8> {
+    let (Keys::Point(buffer) | Keys::Prefix(buffer) | Keys::Range { lower: buffer, .. }) =
+        &mut read.keys;
+    buffer
 }
 
 /// The same range with bounds that a key can have; none where nothing is above the lower one.

@@ -7,6 +7,7 @@
 use super::order::{Head, Order};
 use super::sub::Subs;
 use super::term::{Env, Stop};
+use super::ties::InputOrder;
 use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
 
@@ -14,6 +15,8 @@ pub(super) struct Sort<'a, R: Reader> {
     step: usize,
     input: Boxed<'a, R>,
     order: &'a Order,
+    /// How tuples that are alike in the first term stand in the input, where that is their order.
+    ties: Option<InputOrder>,
     subs: Subs<'a, R>,
     /// No more tuples than this will be taken.
     limit: usize,
@@ -25,6 +28,8 @@ pub(super) struct Sort<'a, R: Reader> {
     places: Vec<Place>,
     /// Whether every head holds all of the first term.
     whole: bool,
+    /// Whether all tuples stand in the input as `ties` says.
+    in_order: bool,
     /// How many have been handed out; none while the input is still being taken in.
     next: Option<usize>,
 }
@@ -83,6 +88,12 @@ impl Place {
         self.0 >> Self::NUMBER
     }
 
+    /// Turns the order of the numbers round, or back.
+    #[inline]
+    fn turn(&mut self) {
+        self.0 ^= (1 << Self::NUMBER) - 1;
+    }
+
     #[inline]
     pub(super) fn tuple(self) -> usize {
         (self.0 & ((1 << Self::NUMBER) - 1)) as usize
@@ -94,8 +105,7 @@ impl<'a, R: Reader> Sort<'a, R> {
     pub(super) fn new(
         step: usize,
         (input, stride): (Boxed<'a, R>, usize),
-        order: &'a Order,
-        subs: Subs<'a, R>,
+        (order, ties, subs): (&'a Order, Option<InputOrder>, Subs<'a, R>),
         limit: Option<usize>,
         expected: usize,
     ) -> Self {
@@ -103,6 +113,7 @@ impl<'a, R: Reader> Sort<'a, R> {
             step,
             input,
             order,
+            ties,
             subs,
             limit: limit.unwrap_or(usize::MAX),
             batch: expected.clamp(BATCH, MOST_EXPECTED),
@@ -110,6 +121,7 @@ impl<'a, R: Reader> Sort<'a, R> {
             keys: Keys::default(),
             places: Vec::new(),
             whole: true,
+            in_order: true,
             next: None,
         }
     }
@@ -145,14 +157,32 @@ impl<'a, R: Reader> Sort<'a, R> {
         }
         let unplaced = self.places.len()..self.tuples.len();
         self.places.reserve(unplaced.len());
+        self.in_order = self.in_order
+            && (self.ties).is_some_and(|ties| ties.holds(&self.tuples, unplaced.start));
+        let number = self.order.number();
         for at in unplaced {
-            let env = plain(cx, self.tuples.get(at));
-            let head = self.order.head(&env, &mut self.keys.bytes);
-            let head = head.map_err(Stop::unrun)?;
-            self.whole &= head.length <= Place::HEAD;
-            self.places.push(Place::new(head.bytes, at));
+            // A number is read from where most are stored, and its head holds all of it.
+            let head = number.and_then(|(number, order)| {
+                let frame = self.tuples.frame(at, number.frame)?;
+                Some(order.bytes(number.read_frame(frame)?))
+            });
+            let head = match head {
+                Some(head) => head,
+                None => self.encoded_head(cx, at)?,
+            };
+            self.places.push(Place::new(head, at));
         }
         Ok(true)
+    }
+
+    /// The head of a tuple whose first term is not a number where most are.
+    #[inline(never)]
+    fn encoded_head(&mut self, cx: &Context<'a, R>, at: usize) -> Result<u128, AskError> {
+        let env = plain(cx, self.tuples.get(at));
+        let head = self.order.head(&env, &mut self.keys.bytes);
+        let head = head.map_err(Stop::unrun)?;
+        self.whole &= head.length <= Place::HEAD;
+        Ok(head.bytes)
     }
 
     /// The same where the order has subplans: they are run once, so that all of a key is made.
@@ -178,9 +208,16 @@ impl<'a, R: Reader> Sort<'a, R> {
 
     /// Puts the places in order, and forgets those beyond the limit.
     fn sort(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
-        self.places.sort_unstable();
+        let ties = self.ties.filter(|_| self.whole && self.in_order);
+        if ties.is_some_and(|ties| ties.reversed) {
+            self.places.iter_mut().for_each(Place::turn);
+            self.places.sort_unstable();
+            self.places.iter_mut().for_each(Place::turn);
+        } else {
+            self.places.sort_unstable();
+        }
         let alike = |a: &Place, b: &Place| a.head() == b.head();
-        if !self.places.is_sorted_by(|a, b| !alike(a, b)) {
+        if ties.is_none() && !self.places.is_sorted_by(|a, b| !alike(a, b)) {
             self.make_keys(cx)?;
             let keys = &self.keys;
             for run in self.places.chunk_by_mut(alike) {
@@ -223,13 +260,19 @@ impl<'a, R: Reader> Sort<'a, R> {
     fn keep_first(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
         self.sort(cx)?;
         let (mut tuples, mut keys) = (Tuples::new(self.tuples.stride), Keys::default());
-        for place in &mut self.places {
+        let mut keep = |place: &mut Place| {
             let tuple = place.tuple();
             if !self.subs.is_empty() {
                 keys.push(self.keys.get(tuple));
             }
             *place = Place::new(place.0, tuples.len());
             tuples.push(self.tuples.take(tuple));
+        };
+        // Numbers go on telling how the tuples stood in the input.
+        if self.ties.is_some_and(|ties| ties.reversed) {
+            self.places.iter_mut().rev().for_each(&mut keep);
+        } else {
+            self.places.iter_mut().for_each(&mut keep);
         }
         (self.tuples, self.keys) = (tuples, keys);
         Ok(())
@@ -255,6 +298,7 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
         self.keys.clear();
         self.places.clear();
         self.whole = true;
+        self.in_order = true;
         self.next = None;
     }
 

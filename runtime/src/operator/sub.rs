@@ -2,8 +2,9 @@
 
 use super::answer::Top;
 use super::bound::{BoundSub, Shape};
+use super::root::Root;
 use super::term::{Env, Stop};
-use super::{AskError, BATCH, Boxed, Context, Frame, Tuples};
+use super::{AskError, BATCH, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
 use querent_compiler::value::Value;
 use std::task::Poll;
@@ -11,6 +12,7 @@ use std::task::Poll;
 /// The subplans in the terms of one operator, by slot.
 pub(super) struct Subs<'a, R: Reader> {
     slots: Vec<Slot<'a, R>>,
+    /// Their values, as far as they were run; shorter than the slots where none behind it was.
     results: Vec<Option<Value>>,
 }
 
@@ -18,7 +20,7 @@ struct Slot<'a, R: Reader> {
     shape: Shape,
     /// Frames of the outer tuple that the subplan starts from.
     outer: usize,
-    root: Boxed<'a, R>,
+    root: Root<'a, R>,
     top: Top<'a, R>,
     running: bool,
     /// Whether `tuples` holds all rows: they are looked at there instead of being decoded.
@@ -37,7 +39,7 @@ impl<'a, R: Reader> Subs<'a, R> {
     }
 
     /// Adds the subplan of the next slot.
-    pub(super) fn add(&mut self, sub: &BoundSub, root: Boxed<'a, R>, top: Top<'a, R>) {
+    pub(super) fn add(&mut self, sub: &BoundSub, root: Root<'a, R>, top: Top<'a, R>) {
         self.slots.push(Slot {
             shape: sub.shape,
             outer: sub.outer,
@@ -49,7 +51,6 @@ impl<'a, R: Reader> Subs<'a, R> {
             at: 0,
             rows: Vec::new(),
         });
-        self.results.push(None);
     }
 
     /// True if there is no subplan.
@@ -60,11 +61,11 @@ impl<'a, R: Reader> Subs<'a, R> {
     /// Forgets what the subplans gave: the next evaluation is over another tuple.
     #[inline]
     pub(super) fn reset(&mut self) {
-        for (slot, result) in self.slots.iter_mut().zip(&mut self.results) {
+        for slot in &mut self.slots {
             slot.running = false;
             slot.gathered = false;
-            *result = None;
         }
+        self.results.clear();
     }
 
     /// True if a subplan's rows can be looked at where they were read.
@@ -134,10 +135,17 @@ impl<'a, R: Reader> Subs<'a, R> {
         cx: &Context<'a, R>,
         tuple: &[Frame<R::B>],
     ) -> Result<Poll<()>, AskError> {
-        let (Some(slot), Some(result)) = (self.slots.get_mut(at), self.results.get_mut(at)) else {
+        let Some(slot) = self.slots.get_mut(at) else {
             return Err(AskError::Plan(format!("no subplan {at}")));
         };
-        Ok(slot.run(cx, tuple)?.map(|value| *result = Some(value)))
+        Ok(slot.run(cx, tuple)?.map(|value| {
+            if self.results.len() <= at {
+                self.results.resize(self.slots.len(), None);
+            }
+            if let Some(result) = self.results.get_mut(at) {
+                *result = Some(value);
+            }
+        }))
     }
 }
 

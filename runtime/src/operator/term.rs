@@ -4,7 +4,6 @@
 //! evaluates runs the subplan ([`super::sub::Subs`]) and evaluates again.
 
 use super::{AskError, Frame};
-use crate::key::Number;
 use crate::layout::{CommonSlot, Layout, ValueRef};
 use crate::row::RowError;
 use crate::store::Buf;
@@ -113,33 +112,12 @@ impl Node {
                 Some(Frame::Row(key, row)) => layout
                     .value_at(slot, key, row, *column)
                     .map_err(|source| damaged(layout, source).into()),
-                Some(Frame::Absent) => Ok(ValueRef::Null),
+                Some(Frame::Values(None)) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
             },
             Node::Const(value) => Ok(ValueRef::of(value)),
             Node::Param(..) => Ok(ValueRef::of(self.given(env.params))),
             _ => self.eval_rare(env),
-        }
-    }
-
-    /// The number that the term is in a tuple, where it is one and is stored as most are.
-    #[expect(
-        clippy::inline_always,
-        reason = "returned through memory instead of registers, a number costs as much as reading it"
-    )]
-    #[inline(always)]
-    pub(super) fn number<B: Buf>(&self, tuple: &[Frame<B>]) -> Option<(i64, Number)> {
-        let node = match self {
-            // A count that is there is handed through as it is.
-            Node::Call(Function::OrZero, args) if args.len() == 1 => args.first()?,
-            node => node,
-        };
-        let Node::Row { frame, slot, .. } = node else {
-            return None;
-        };
-        match tuple.get(*frame)? {
-            Frame::Row(key, row) => slot.own_number(key, row),
-            _ => None,
         }
     }
 
@@ -151,17 +129,17 @@ impl Node {
         };
         match tuple.get(*frame)? {
             Frame::Row(key, _) => slot.key_text_bytes(key),
-            _ => None,
+            Frame::Values(_) => None,
         }
     }
 
     fn eval_rare<'t, B: Buf>(&'t self, env: &Env<'t, B>) -> Result<ValueRef<'t>, Stop> {
         match self {
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
-                Some(Frame::Values(values)) => {
+                Some(Frame::Values(Some(values))) => {
                     Ok(values.get(*column).map_or(ValueRef::Null, ValueRef::of))
                 }
-                Some(Frame::Absent) => Ok(ValueRef::Null),
+                Some(Frame::Values(None)) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
             },
             Node::Item => Ok(env.item.map_or(ValueRef::Null, ValueRef::of)),
@@ -247,7 +225,7 @@ impl Node {
             Node::Param(..) => Cow::Borrowed(self.given(env.params)),
             Node::Item => env.item.map_or(Cow::Owned(Value::Null), Cow::Borrowed),
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
-                Some(Frame::Values(values)) => values
+                Some(Frame::Values(Some(values))) => values
                     .get(*column)
                     .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
                 _ => Cow::Owned(self.eval(env)?.into_value()),

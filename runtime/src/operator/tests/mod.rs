@@ -14,7 +14,7 @@ use crate::store::{Phase, Reader, WriteSet};
 use naive::Naive;
 use proptest::prelude::*;
 use querent_compiler::design::{Bound, Estimate, Get, Op, Output, Plan, Sub, Term, Test};
-use querent_compiler::model::{Compare, Page, ParamId, Type};
+use querent_compiler::model::{Compare, Direction, Page, ParamId, Type};
 use querent_compiler::value::Value;
 use random::{Random, World};
 use reader::TestReader;
@@ -110,6 +110,7 @@ fn run<const AHEAD: usize>(
     let bound = bound(world, plan);
     let mut answer = Answer::new(&bound, &reader, ask(params))
         .unwrap()
+        .counted()
         .on_wait(|| Ok(()));
     let mut rows = vec![];
     while let Some(row) = answer.next_row().unwrap() {
@@ -177,6 +178,39 @@ proptest! {
         prop_assert_eq!(&run::<1>(&world, &plan, &params, None), &expected, "{:#?} {:?}", plan, params);
         prop_assert_eq!(&run::<1>(&world, &plan, &params, Some(seed)), &expected, "waits, {:#?} {:?}", plan, params);
         prop_assert_eq!(&run::<4>(&world, &plan, &params, Some(!seed)), &expected, "ahead, {:#?} {:?}", plan, params);
+    }
+
+    /// Ties are broken by the key that is scanned, in either direction, whole or cut, with all rows
+    /// kept or a few.
+    #[test]
+    fn sorts_of_a_scan_break_ties_by_its_key(
+        seed in any::<u64>(), cut in any::<bool>(), reverse in any::<bool>(),
+        bound in any::<bool>(), most in prop_oneof![Just(1000), 0..80i64],
+    ) {
+        let mut random = Random::new(seed);
+        let world = World::names(&mut random, cut);
+        let by = [2, 0, 1].map(|at| (at, random.direction()));
+        let scan = Get { reverse, ..get(0, if bound { vec![int(1)] } else { vec![] }) };
+        let terms = by.map(|(at, direction)| (column(0, at), direction));
+        let sort = Op::Sort {
+            input: Box::new(read(Op::Input, scan)),
+            by: terms.to_vec(),
+            estimate: Estimate::default(),
+        };
+        let output = vec![column(0, 1), column(0, 2)];
+        let plan = plan(limit(sort, most, false), output, vec![]);
+        let mut expected = world.rows[0].clone();
+        expected.sort_by(|a, b| {
+            let orders = by.map(|(at, direction)| {
+                let order = a[usize::from(at)].cmp(&b[usize::from(at)]);
+                if direction == Direction::Desc { order.reverse() } else { order }
+            });
+            orders.into_iter().fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+        });
+        expected.truncate(most as usize);
+        let expected: Vec<_> = expected.into_iter().map(|row| row[1..].to_vec()).collect();
+        prop_assert_eq!(&run::<0>(&world, &plan, &[], None), &expected);
+        prop_assert_eq!(&run::<1>(&world, &plan, &[], Some(seed)), &expected);
     }
 
     #[test]
@@ -425,7 +459,7 @@ fn steps_are_numbered_as_they_are_listed() {
     let plan = plan(read(Op::Input, get(0, vec![])), vec![term], vec![]);
     let reader = TestReader::<1>::new(&world.tables, None);
     let bound = bound(&world, &plan);
-    let mut answer = Answer::new(&bound, &reader, ask(&[])).unwrap();
+    let mut answer = Answer::new(&bound, &reader, ask(&[])).unwrap().counted();
     let rows = answer.rows().unwrap().len() as u64;
     let profile = answer.profile();
     let depths: Vec<usize> = steps(&plan).iter().map(|s| s.depth).collect();

@@ -122,6 +122,35 @@ impl World {
         World::of(vec![Layout::new(vec![key], vec![])], vec![rows])
     }
 
+    /// Structure 0: key group int, name text, cut where it is long if `cut`; column count bigint?, of
+    /// few values. The group is always 1.
+    pub(super) fn names(random: &mut Random, cut: bool) -> World {
+        let part = |ty, hashed, direction| KeyPart {
+            ty,
+            optional: false,
+            direction,
+            hashed,
+        };
+        let key = vec![
+            part(Type::Int, false, random.direction()),
+            part(Type::Text(SIZE), cut, random.direction()),
+        ];
+        let count = Column {
+            ty: Type::BigInt,
+            optional: true,
+        };
+        let long = random.chance(50);
+        let rows = (0..random.below(300)).map(|_| {
+            let mut name = random.below(1000).to_string();
+            if long && random.chance(10) {
+                name = name.repeat(60);
+            }
+            vec![Value::Int(1), Value::Text(name), random.small_or_null()]
+        });
+        let rows = rows.collect();
+        World::of(vec![Layout::new(key, vec![count])], vec![rows])
+    }
+
     fn of(layouts: Vec<Layout>, mut rows: Vec<Vec<Vec<Value>>>) -> World {
         let mut tables = vec![];
         for (layout, rows) in layouts.iter().zip(&mut rows) {
@@ -178,7 +207,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    fn direction(&mut self) -> Direction {
+    pub(super) fn direction(&mut self) -> Direction {
         if self.chance(50) {
             Direction::Asc
         } else {

@@ -7,7 +7,6 @@ use bumpalo::Bump;
 use heed::types::Bytes;
 use heed::{RoIter, RoPrefix, RoRange, RoRevRange, RoTxn, WithoutTls};
 use querent_compiler::design::StructureId;
-use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::atomic::{self, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -279,31 +278,83 @@ impl<'t> LmdbReader<'t> {
         database: &Database,
         points: &mut impl Points<&'t [u8]>,
     ) -> Result<usize, StoreError> {
+        // What is read from its beginning on, as beside a scan of another, needs no seek.
+        let mut rows = database.iter(self.txn)?;
+        if let Some((key, row)) = rows.next().transpose()?
+            && key >= points.key(0)
+        {
+            let mut walk = Walk { at: 0, steps: NEAR };
+            return if walk.pass(key, row, points) {
+                walk.along(rows, points)
+            } else {
+                Ok(walk.at)
+            };
+        }
         let from = (Bound::Included(points.key(0)), Bound::<&[u8]>::Unbounded);
-        let mut rows = database.range(self.txn, &from)?;
-        let mut next = rows.next().transpose()?;
-        for at in 0..points.count() {
-            let mut steps = NEAR;
-            loop {
-                let order = next.map_or(Ordering::Greater, |(key, _)| key.cmp(points.key(at)));
-                match (order, next) {
-                    (Ordering::Equal, Some((key, row))) => {
-                        points.found(at, key, row);
-                        next = rows.next().transpose()?;
-                        break;
-                    }
-                    (Ordering::Less, _) if steps > 0 => {
-                        steps -= 1;
-                        next = rows.next().transpose()?;
-                    }
-                    // The row before this one is at or before the last key that was looked for, so
-                    // that there is none in between.
-                    (Ordering::Greater, _) if ascends(points, at) => break,
-                    _ => return Ok(at),
-                }
+        let rows = database.range(self.txn, &from)?;
+        Walk { at: 0, steps: NEAR }.along(rows, points)
+    }
+}
+
+/// Where a walk along the rows of a structure is.
+struct Walk {
+    /// The read that is looked for.
+    at: usize,
+    /// How many more rows are passed by on the way to it.
+    steps: usize,
+}
+
+impl Walk {
+    /// Goes along rows, and tells how many reads were made.
+    fn along<'t>(
+        mut self,
+        rows: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
+        points: &mut impl Points<&'t [u8]>,
+    ) -> Result<usize, StoreError> {
+        for row in rows {
+            let (key, row) = row?;
+            if !self.pass(key, row, points) {
+                return Ok(self.at);
             }
         }
-        Ok(points.count())
+        // Behind the last row there is none.
+        while self.at < points.count() && ascends(points, self.at) {
+            self.at += 1;
+        }
+        Ok(self.at)
+    }
+
+    /// Goes by a row; false if the walk ends there.
+    #[expect(clippy::inline_always, reason = "the body of the walk's loop")]
+    #[inline(always)]
+    fn pass<'t>(
+        &mut self,
+        key: &'t [u8],
+        row: &'t [u8],
+        points: &mut impl Points<&'t [u8]>,
+    ) -> bool {
+        while key != points.key(self.at) {
+            if key < points.key(self.at) {
+                let near = self.steps > 0;
+                self.steps = self.steps.saturating_sub(1);
+                return near;
+            }
+            // The row before this one is at or before the key before it, so that there is none in
+            // between.
+            if !ascends(points, self.at) || !self.go_on(points) {
+                return false;
+            }
+        }
+        points.found(self.at, key, row);
+        self.go_on(points)
+    }
+
+    /// Looks for the next key; false if there is none.
+    #[inline]
+    fn go_on<'t>(&mut self, points: &impl Points<&'t [u8]>) -> bool {
+        self.at += 1;
+        self.steps = NEAR;
+        self.at < points.count()
     }
 }
 
