@@ -14,7 +14,7 @@ use crate::view::Structure;
 use std::collections::BTreeSet;
 
 /// How many random models are studied: `QUERENT_SOAK` multiplies them.
-const MODELS: u64 = 240;
+const MODELS: u64 = 400;
 
 fn seeds() -> std::ops::Range<u64> {
     let soak = std::env::var("QUERENT_SOAK");
