@@ -30,7 +30,6 @@ fn random_designs_split_popular_keys() {
         };
         read += design.plans.iter().filter(listed).count();
     }
-    println!("of {designs} designs {split} split popular keys, and {read} plans read them");
     assert!(split >= 8 && read >= 8, "{designs}, {split}, {read}");
 }
 
