@@ -35,7 +35,9 @@ fn names(design: &Design) -> Vec<&str> {
 fn salts(design: &Design, question: &str) -> Option<i64> {
     let plan = design.plans.iter().find(|p| p.name == question).unwrap();
     let at = usize::from(plan.plan.root.first_read().unwrap());
-    querent_compiler::design::spread::spread(&design.structures[at])?.salts
+    // No key of these models is split, so none of its attributes needs to be known.
+    let model = querent_compiler::model::Model::default();
+    querent_compiler::design::spread::spread(&model, &design.structures[at])?.salts
 }
 
 /// Rooms by hotel and day: 4 columns, 3 of them key, none static; 100 rooms for two years.
