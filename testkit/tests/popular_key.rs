@@ -30,7 +30,7 @@ fn random_designs_split_popular_keys() {
         };
         read += design.plans.iter().filter(listed).count();
     }
-    assert!(split >= 8 && read >= 8, "{designs}, {split}, {read}");
+    assert!(split >= 5 && read >= 5, "{designs}, {split}, {read}");
 }
 
 const POPULAR: &str = "

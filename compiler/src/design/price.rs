@@ -364,10 +364,8 @@ impl Planner<'_> {
     /// Reading instances by their keys.
     pub(crate) fn values_cost(&self, entity: EntityId, n: f64) -> f64 {
         let c = &self.target.cost;
-        let width: f64 = {
-            let root = self.model.root(entity);
-            root.fields.len() as f64 * 8.0
-        };
+        let fields = self.model.root(entity).key.len() + self.stats.value_fields(entity).len();
+        let width = fields as f64 * 8.0;
         c.index + c.gets(n, self.stats.count(entity)) + n * (c.row + width * c.byte)
     }
     /// How a candidate finds the referrers of an instance, if it does.
