@@ -36,7 +36,7 @@
 //! let mut users = asked.rows()?;
 //! while let Some(user) = users.next_row()? {
 //!     for post in user.nested(1)? {
-//!         assert_eq!(post.text(0)?.as_deref(), Some("Hello"));
+//!         assert_eq!(post.text(0)?, Some("Hello"));
 //!     }
 //! }
 //!

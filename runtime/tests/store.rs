@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use querent::store::lmdb::{Building, Lmdb, LmdbReader, Options};
 use querent::store::memory::{Memory, Remote};
 use querent::store::{
-    Batch, ChangeError, Faults, Fill, Keys, MAX_KEY, Phase, Points, Read, Reader, Source, Store,
-    StoreError, Ticket, WriteSet,
+    Batch, ChangeError, Faults, Fill, Keys, MAX_KEY, Phase, Point, Points, Read, Reader, Source,
+    Store, StoreError, Ticket, WriteSet,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -197,19 +197,36 @@ struct Asked<'k> {
     found: Vec<Option<(Vec<u8>, Vec<u8>)>>,
 }
 
-impl<'t> Points<&'t [u8]> for Asked<'_> {
+impl Points<&[u8]> for Asked<'_> {
+    type Point<'p>
+        = AskedPoint<'p>
+    where
+        Self: 'p;
+
     fn count(&self) -> usize {
         self.keys.len()
     }
-    fn key(&self, at: usize) -> &[u8] {
-        &self.keys[at]
+    fn iter(&mut self) -> impl Iterator<Item = AskedPoint<'_>> {
+        let points = self.keys.iter().zip(&mut self.found);
+        points.map(|(key, found)| AskedPoint { key, found })
     }
-    fn lent(&self, _: usize) -> Option<&'t [u8]> {
+}
+
+struct AskedPoint<'p> {
+    key: &'p [u8],
+    found: &'p mut Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<'t> Point<&'t [u8]> for AskedPoint<'_> {
+    fn key(&self) -> &[u8] {
+        self.key
+    }
+    fn lent(&self) -> Option<&'t [u8]> {
         None
     }
-    fn found(&mut self, at: usize, key: &'t [u8], row: &'t [u8]) {
-        assert!(self.found[at].is_none(), "found twice");
-        self.found[at] = Some((key.to_vec(), row.to_vec()));
+    fn found(self, key: &'t [u8], row: &'t [u8]) {
+        assert!(self.found.is_none(), "found twice");
+        *self.found = Some((key.to_vec(), row.to_vec()));
     }
 }
 

@@ -6,7 +6,6 @@ use crate::Result;
 use querent::Database;
 use querent::store::lmdb::Lmdb;
 use querent_compiler::value::Value;
-use std::borrow::Cow;
 use std::ops::Range;
 
 pub struct Library {
@@ -23,9 +22,9 @@ impl Library {
             let asked = snapshot.ask("front_page", vec![category])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url, author) = (row.text(0)?, row.text(1)?, row.text(3)?);
+                let (title, url, author) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default(), row.text(3)?.unwrap_or_default());
                 let at = row.number(2)?.unwrap_or_default();
-                sum.row([text(&title), text(&url), text(&author)], at);
+                sum.row([title, url, author], at);
             }
         }
         Ok(sum)
@@ -39,12 +38,12 @@ impl Library {
             let asked = snapshot.ask("discussion", vec![post])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url) = (row.text(0)?, row.text(1)?);
-                sum.row([text(&title), text(&url), ""], 0);
+                let (title, url) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default());
+                sum.row([title, url, ""], 0);
                 for comment in row.nested(2)? {
-                    let (body, author) = (comment.text(0)?, comment.text(2)?);
+                    let (body, author) = (comment.text(0)?.unwrap_or_default(), comment.text(2)?.unwrap_or_default());
                     let at = comment.number(1)?.unwrap_or_default();
-                    sum.row([text(&body), text(&author), ""], at);
+                    sum.row([body, author, ""], at);
                 }
             }
         }
@@ -59,8 +58,8 @@ impl Library {
             let asked = snapshot.ask("posts_by_user", vec![user])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url) = (row.text(0)?, row.text(1)?);
-                sum.row([text(&title), text(&url), ""], 0);
+                let (title, url) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default());
+                sum.row([title, url, ""], 0);
             }
         }
         Ok(sum)
@@ -74,16 +73,12 @@ impl Library {
             let mut rows = asked.rows()?;
             let mut place = 0;
             while let Some(row) = rows.next_row()? {
-                let name = row.text(0)?;
+                let name = row.text(0)?.unwrap_or_default();
                 let posts = row.number(1)?.unwrap_or_default();
-                sum.row([text(&name), "", ""], posts * place);
+                sum.row([name, "", ""], posts * place);
                 place += 1;
             }
         }
         Ok(sum)
     }
-}
-
-fn text<'a>(value: &'a Option<Cow<'_, str>>) -> &'a str {
-    value.as_deref().unwrap_or_default()
 }

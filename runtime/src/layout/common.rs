@@ -22,13 +22,13 @@ pub(crate) enum Common {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CommonSlot {
     pub(super) kind: Common,
-    /// The bit of the null bitmap; 0 for a column that is never null.
-    null_mask: u8,
+    /// The bits of a row's first four bytes that tell whether the value is in its place: those of
+    /// the header, and the column's own in the null bitmap where it may be null.
+    form: u32,
     /// It is the first variable column. Of a text of a key: it has no tag before it.
     first: bool,
     /// `at` counts from the end of the key. Of a text of a key: it takes the rest of the key.
     from_end: bool,
-    null_byte: usize,
     /// Offset in the row: of the value, or of a text's end. Offset in the key, or distance from its
     /// end.
     at: usize,
@@ -38,15 +38,17 @@ pub(crate) struct CommonSlot {
     mask: u64,
 }
 
+/// The bits of a row's first four bytes that are its header.
+const HEADER: u32 = 0xff;
+
 /// Nothing where the value is null, the row of another form, or damaged.
 impl CommonSlot {
     /// Of a value that is not read in place.
     pub(super) const OTHER: CommonSlot = CommonSlot {
         kind: Common::Other,
-        null_mask: 0,
+        form: HEADER,
         first: false,
         from_end: false,
-        null_byte: 0,
         at: 0,
         base: 0,
         mask: 0,
@@ -54,25 +56,27 @@ impl CommonSlot {
 
     #[inline]
     pub(super) fn is_null(&self, row: &[u8]) -> bool {
-        row.first() == Some(&NARROW)
-            && row
-                .get(self.null_byte)
-                .is_some_and(|nulls| nulls & self.null_mask != 0)
+        row.first_chunk().is_some_and(|head| {
+            let head = u32::from_le_bytes(*head);
+            head & HEADER == u32::from(NARROW) && head & self.form & !HEADER != 0
+        })
+    }
+
+    /// Whether a row is narrow and the value not null: both are one comparison of its first four
+    /// bytes, which all rows have but a few that hold next to nothing.
+    #[inline]
+    fn is_in_place(&self, row: &[u8]) -> bool {
+        row.first_chunk()
+            .is_some_and(|head| u32::from_le_bytes(*head) & self.form == u32::from(NARROW))
     }
 
     #[inline]
     pub(crate) fn text<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
-        if *row.first()? != NARROW || self.is_null_bit(row)? {
+        if !self.is_in_place(row) {
             return None;
         }
         let (start, end) = self.ends(row)?;
         utf8::text(row.get(self.base..)?.get(start..end)?)
-    }
-
-    /// Whether the bit of the null bitmap is set in a narrow row.
-    #[inline]
-    fn is_null_bit(&self, row: &[u8]) -> Option<bool> {
-        Some(self.null_mask != 0 && row.get(self.null_byte)? & self.null_mask != 0)
     }
 
     /// The end of the text before a text of a narrow row, which is its start, and its own.
@@ -98,15 +102,21 @@ impl CommonSlot {
         Some(usize::from(end))
     }
 
+    /// The bytes of a value of fixed width.
     #[inline]
-    pub(super) fn integer(&self, row: &[u8]) -> Option<i64> {
-        if *row.first()? != NARROW || self.is_null_bit(row)? {
+    fn fixed<const N: usize>(&self, row: &[u8]) -> Option<[u8; N]> {
+        if !self.is_in_place(row) {
             return None;
         }
-        let bytes = row.get(self.at..)?;
+        row.get(self.at..)?.first_chunk().copied()
+    }
+
+    /// An integer or timestamp of a row.
+    #[inline]
+    pub(super) fn integer(&self, row: &[u8]) -> Option<i64> {
         match self.kind {
-            Common::Int => Some(i64::from(i32::from_le_bytes(*bytes.first_chunk()?))),
-            _ => Some(i64::from_le_bytes(*bytes.first_chunk()?)),
+            Common::Int => self.fixed(row).map(|v| i64::from(i32::from_le_bytes(v))),
+            _ => self.fixed(row).map(i64::from_le_bytes),
         }
     }
 
@@ -133,8 +143,9 @@ impl CommonSlot {
     #[inline]
     pub(crate) fn number(&self, key: &[u8], row: &[u8]) -> Option<i64> {
         match self.kind {
+            Common::BigInt | Common::Timestamp => self.fixed(row).map(i64::from_le_bytes),
+            Common::Int => self.fixed(row).map(|v| i64::from(i32::from_le_bytes(v))),
             Common::KeyTime => self.key_time(key),
-            Common::Int | Common::BigInt | Common::Timestamp => self.integer(row),
             Common::Text | Common::KeyText | Common::Other => None,
         }
     }
@@ -151,47 +162,32 @@ impl CommonSlot {
     }
 
     /// A text that is whole and has nothing escaped.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "called, it costs as much again as looking at a short text"
+    )]
+    #[inline(always)]
     pub(crate) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
         let (_, text) = self.key_text_bytes(key)?.split_last()?;
-        if has_escape(text) {
-            return None;
-        }
-        utf8::text(text)
+        utf8::text_from(text, key::ESCAPE + 1)
     }
 
-    /// A text of a key that is whole, as it is stored, with its end.
+    /// A text of a key that is whole, as it is stored, with its end. Asked only of a text of a key.
     #[inline]
     pub(crate) fn key_text_bytes<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
-        if self.kind != Common::KeyText {
-            return None;
-        }
         let mut bytes = key.get(self.at..)?;
         if !self.first {
-            bytes = bytes.strip_prefix(&[key::PRESENT])?;
+            let (tag, rest) = bytes.split_first()?;
+            if *tag != key::PRESENT {
+                return None;
+            }
+            bytes = rest;
         }
         if self.from_end {
             return (bytes.last() == Some(&key::END)).then_some(bytes);
         }
         let end = bytes.iter().position(|&b| b == key::END)?;
         bytes.get(..=end)
-    }
-}
-
-/// Whether a stored text has escaped bytes: any that is not above [`key::ESCAPE`], eight at a time.
-#[inline]
-fn has_escape(text: &[u8]) -> bool {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = ONES << 7;
-    let low = |word: &[u8; 8]| {
-        let word = u64::from_ne_bytes(*word);
-        word.wrapping_sub(ONES * (u64::from(key::ESCAPE) + 1)) & !word & HIGHS != 0
-    };
-    // The last word may have bytes of the one before it, which are looked at twice.
-    match (text.first_chunk(), text.last_chunk()) {
-        (Some(first), Some(last)) if text.len() <= 16 => low(first) || low(last),
-        (_, Some(last)) => text.as_chunks().0.iter().any(low) || low(last),
-        _ => text.iter().any(|&byte| byte <= key::ESCAPE),
     }
 }
 
@@ -220,7 +216,7 @@ impl TextRun {
         let longest = runs.max_by_key(|run| run.len())?;
         // The bytes of the run are where they are, whether its first or last text is null or not.
         let place = |slot: &CommonSlot| CommonSlot {
-            null_mask: 0,
+            form: HEADER,
             ..*slot
         };
         Some(TextRun {
@@ -255,7 +251,7 @@ impl TextRun {
         row: &[u8],
         slot: &CommonSlot,
     ) -> Option<&'a str> {
-        if slot.is_null_bit(row)? {
+        if !slot.is_in_place(row) {
             return None;
         }
         let from = self.first.start(row)?;
@@ -321,12 +317,16 @@ pub(super) fn slots(
             (Type::Timestamp, Place::Fixed(at)) => (Common::Timestamp, at, false),
             _ => return other,
         };
+        // The bitmap of a row with more than 24 columns that may be null goes on behind.
+        let nulls = match slot.null_byte {
+            at @ 0..4 => u32::from(slot.null_mask) << (8 * at),
+            _ => return other,
+        };
         CommonSlot {
             kind,
             at,
             first,
-            null_mask: slot.null_mask,
-            null_byte: slot.null_byte,
+            form: HEADER | nulls,
             ..other
         }
     };

@@ -1,17 +1,18 @@
 //! The top of a plan: rows that are decoded as they are looked at.
 
-use super::bound::{BoundPlan, BoundTexts, BoundTop};
+use super::bound::{BoundPlan, BoundTop};
 use super::build::{Builder, Demand};
 use super::nested::NestedRows;
 use super::root::Root;
 use super::sort::Place;
-use super::stored::Shown;
+use super::stored::{How, Shown, Stored};
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
 use super::{Actual, Ask, AskError, Context, Frame, Operator, Tuples};
 use crate::cursor;
 use crate::layout::{CommonSlot, ValueRef};
 use crate::store::{Fill, Reader, StoreError};
+use bumpalo::Bump;
 use querent_compiler::value::Value;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -25,6 +26,8 @@ pub(super) struct Top<'a, R: Reader> {
     pub(super) params: &'a [Value],
     /// The subplans in the terms.
     pub(super) subs: Subs<'a, R>,
+    /// Texts that were looked at and are stored in another form than they have.
+    pub(super) texts: Bump,
 }
 
 /// A running answer.
@@ -95,8 +98,8 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
             return Ok(None);
         }
         self.next += 1;
-        let tuple = self.tuples.get(self.place(self.next - 1));
-        Ok(Some(RowView::new(&self.top, tuple)))
+        let at = self.place(self.next - 1);
+        Ok(Some(RowView::new(&self.top, &self.tuples, at)))
     }
 
     /// Where the tuple of a row is.
@@ -110,6 +113,7 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     fn advance(&mut self) -> Result<bool, AskError> {
         while self.next >= self.count {
             self.tuples.clear();
+            self.top.texts.reset();
             (self.next, self.count) = (0, 0);
             let (tuples, order) = (&mut self.tuples, &mut self.order);
             match self.root.hand_over(&self.cx, tuples, order)? {
@@ -189,17 +193,29 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
 /// One row of an answer, or of a nested column. Values are decoded when they are asked for, and
 /// borrow from the store.
 pub struct RowView<'r, 'a, R: Reader> {
-    pub(super) top: &'r Top<'a, R>,
-    pub(super) tuple: &'r [Frame<R::B>],
+    top: &'r Top<'a, R>,
+    tuples: &'r Tuples<R::B>,
+    /// The first frame of its tuple.
+    start: usize,
     /// The texts that are checked together, once they are.
     texts: Cell<Option<&'r str>>,
 }
 
 impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     #[inline]
-    pub(super) fn new(top: &'r Top<'a, R>, tuple: &'r [Frame<R::B>]) -> Self {
-        let texts = Cell::new(None);
-        RowView { top, tuple, texts }
+    pub(super) fn new(top: &'r Top<'a, R>, tuples: &'r Tuples<R::B>, at: usize) -> Self {
+        RowView {
+            top,
+            tuples,
+            start: tuples.start(at),
+            texts: Cell::new(None),
+        }
+    }
+
+    /// One frame of its tuple.
+    #[inline]
+    fn frame(&self, frame: usize) -> Option<&'r Frame<R::B>> {
+        self.tuples.frames.get(self.start + frame)
     }
 
     /// How many columns there are.
@@ -229,7 +245,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
             layout,
             column,
         } = node
-            && let Some(Frame::Row(key, row)) = self.tuple.get(*frame)
+            && let Some(Frame::Row(key, row)) = self.frame(*frame)
         {
             return layout
                 .value_at(slot, key, row, *column)
@@ -244,21 +260,17 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
         reason = "returned through memory instead of registers, a text costs as much as reading it"
     )]
     #[inline(always)]
-    pub fn text(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        let text = match self.top.bound.shown.get(column) {
-            Some(Shown::Together(slot)) => self.checked_text(slot),
-            Some(Shown::KeyText { frame, slot }) => match self.tuple.get(*frame) {
-                Some(Frame::Row(key, _)) => slot.key_text(key),
-                _ => None,
-            },
-            Some(Shown::Text { frame, slot }) => match self.tuple.get(*frame) {
-                Some(Frame::Row(_, row)) => slot.text(row),
-                _ => None,
-            },
+    pub fn text(&self, column: usize) -> Result<Option<&'r str>, AskError> {
+        let text = match self.shown(column) {
+            Some((How::Together, stored, Frame::Row(_, row))) => {
+                self.checked_text(&stored.slot, row)
+            }
+            Some((How::KeyText, stored, Frame::Row(key, _))) => stored.slot.key_text(key),
+            Some((How::Text, stored, Frame::Row(_, row))) => stored.slot.text(row),
             _ => None,
         };
         match text {
-            Some(text) => Ok(Some(Cow::Borrowed(text))),
+            Some(text) => Ok(Some(text)),
             None => self.text_of_any(column),
         }
     }
@@ -269,11 +281,8 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
         reason = "returned through memory instead of registers, a text costs as much as reading it"
     )]
     #[inline(always)]
-    fn checked_text(&self, slot: &CommonSlot) -> Option<&'r str> {
-        let BoundTexts { frame, run } = self.top.bound.texts.as_ref()?;
-        let Some(Frame::Row(_, row)) = self.tuple.get(*frame) else {
-            return None;
-        };
+    fn checked_text(&self, slot: &CommonSlot, row: &'r [u8]) -> Option<&'r str> {
+        let run = &self.top.bound.texts.as_ref()?.run;
         let checked = match self.texts.get() {
             Some(checked) => checked,
             None => run.check(row)?,
@@ -283,8 +292,12 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     }
 
     #[inline(never)]
-    fn text_of_any(&self, column: usize) -> Result<Option<Cow<'r, str>>, AskError> {
-        self.get(column)?.into_text(column)
+    fn text_of_any(&self, column: usize) -> Result<Option<&'r str>, AskError> {
+        let text = self.get(column)?.into_text(column)?;
+        Ok(text.map(|text| match text {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(text) => self.top.texts.alloc_str(&text),
+        }))
     }
 
     /// One column that is an integer, a timestamp (in milliseconds) or null.
@@ -294,12 +307,19 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn number(&self, column: usize) -> Result<Option<i64>, AskError> {
-        match self.top.bound.shown.get(column) {
-            Some(Shown::Number(number)) if let Some(number) = number.read(self.tuple) => {
+        match self.shown(column) {
+            Some((How::Number, stored, frame)) if let Some(number) = stored.number(frame) => {
                 Ok(Some(number))
             }
             _ => self.number_of_any(column),
         }
+    }
+
+    /// A column that is looked at where it is stored: as what, where, and the frame.
+    #[inline]
+    fn shown(&self, column: usize) -> Option<(How, &'r Stored, &'r Frame<R::B>)> {
+        let Shown { how, stored } = self.top.bound.shown.get(column)?.as_ref()?;
+        Some((*how, stored, self.frame(stored.frame)?))
     }
 
     #[inline(never)]
@@ -367,7 +387,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
 
     fn env(&self) -> Env<'r, R::B> {
         Env {
-            tuple: self.tuple,
+            tuple: self.tuples.tuple_at(self.start),
             item: None,
             params: self.top.params,
             results: self.top.subs.results(),

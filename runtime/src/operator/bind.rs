@@ -422,15 +422,14 @@ fn text_run(output: &[Node], scope: &[Kind]) -> Option<BoundTexts> {
 }
 
 /// How a column of an answer is looked at, beside the texts that are checked together.
-fn shown(node: &Node, texts: Option<&BoundTexts>) -> Shown {
-    match (node, texts) {
-        (Node::Row { frame, slot, .. }, Some(texts))
-            if *frame == texts.frame && texts.run.holds(slot) =>
-        {
-            Shown::Together(*slot)
+fn shown(node: &Node, texts: Option<&BoundTexts>) -> Option<Shown> {
+    let together = match (node, texts) {
+        (Node::Row { frame, slot, .. }, Some(texts)) => {
+            *frame == texts.frame && texts.run.holds(slot)
         }
-        _ => Shown::of(node),
-    }
+        _ => false,
+    };
+    Shown::of(node, together)
 }
 
 pub(super) fn page_param(page: &Page) -> ParamId {

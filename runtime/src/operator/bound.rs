@@ -62,8 +62,8 @@ pub(super) struct Bound {
 pub(super) struct BoundTop {
     pub(super) names: Vec<Box<str>>,
     pub(super) output: Vec<Node>,
-    /// How each of them is looked at as what it is stored as.
-    pub(super) shown: Vec<Shown>,
+    /// Those of them that are looked at where they are stored.
+    pub(super) shown: Vec<Option<Shown>>,
     /// Whether subplans are run for columns.
     pub(super) has_subs: bool,
     /// The texts that are checked together.

@@ -26,6 +26,7 @@ use crate::cursor::{self, CursorError};
 use crate::key;
 use crate::layout::ValueRef;
 use crate::store::Reader;
+use bumpalo::Bump;
 use querent_compiler::model;
 use querent_compiler::value::Value;
 use std::collections::{HashSet, VecDeque};
@@ -74,6 +75,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             bound: &plan.top,
             params: self.ask.params,
             subs: self.subs(&plan.top.subs)?,
+            texts: Bump::new(),
         };
         Ok((root, top))
     }
@@ -192,7 +194,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
     }
 
     fn subs(&self, bound: &'a [BoundSub]) -> Result<Subs<'a, R>, AskError> {
-        let mut subs = Subs::new();
+        let mut subs = Subs::new(bound.len());
         for sub in bound {
             let limit = matches!(sub.shape, Shape::Exists).then_some(1);
             let (root, top) = self.plan(&sub.plan, Demand { limit, flip: false })?;

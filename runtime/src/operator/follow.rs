@@ -4,7 +4,8 @@
 use super::range::Range;
 use super::term::{Env, Stop};
 use super::{AskError, Boxed, Context, Frame, Operator, Tuples};
-use crate::store::{Fill, Points, Reader};
+use crate::store::{Buf, Fill, Point, Points, Reader};
+use std::slice::ChunksExactMut;
 
 pub(super) struct Follow<'a, R: Reader> {
     step: usize,
@@ -95,27 +96,40 @@ impl<'a, R: Reader> Follow<'a, R> {
             .then_some(self.range.bounds.same_key);
         let same = same.flatten();
         let gets = match same {
-            Some(frame) if cx.is_counted() => {
-                let has_key = |at: &usize| matches!(tuples.frame(*at, frame), Some(Frame::Row(..)));
-                (first..tuples.len()).filter(has_key).count() as u64
-            }
+            Some(frame) if cx.is_counted() => count_rows(tuples, first, frame),
             Some(_) => 0,
             None => self.make_keys(cx, first, tuples)?,
         };
-        let mut batch = Batch {
-            same,
-            made: &self.made,
-            frame: self.frame,
-            first,
-            reads: 0,
-            tuples,
-        };
-        cx.reader.points(self.range.bounds.structure, &mut batch)?;
-        let reads = batch.reads;
-        cx.count(self.step, |actual| {
-            actual.gets += gets;
-            actual.reads += reads;
-        });
+        let structure = self.range.bounds.structure;
+        let (stride, frame) = (tuples.stride, self.frame);
+        let frames = tuples.rest_mut(first);
+        match same {
+            Some(same) => cx.reader.points(
+                structure,
+                &mut Batch {
+                    keys: Same(same),
+                    stride,
+                    frame,
+                    frames,
+                },
+            )?,
+            None => cx.reader.points(
+                structure,
+                &mut Batch {
+                    keys: &self.made,
+                    stride,
+                    frame,
+                    frames,
+                },
+            )?,
+        }
+        if cx.is_counted() {
+            let reads = count_rows(tuples, first, self.frame);
+            cx.count(self.step, |actual| {
+                actual.gets += gets;
+                actual.reads += reads;
+            });
+        }
         if !self.outer {
             tuples.drop_absent(first, self.frame);
         }
@@ -123,47 +137,131 @@ impl<'a, R: Reader> Follow<'a, R> {
     }
 }
 
-/// The reads of a batch of tuples.
-struct Batch<'b, B> {
-    /// The frame whose key each read's is.
-    same: Option<usize>,
-    made: &'b Made,
-    frame: usize,
-    first: usize,
-    reads: u64,
-    tuples: &'b mut Tuples<B>,
+/// How many tuples from the `first`-th on have a row in a frame.
+fn count_rows<B: Buf>(tuples: &Tuples<B>, first: usize, frame: usize) -> u64 {
+    let has_row = |at: &usize| matches!(tuples.frame(*at, frame), Some(Frame::Row(..)));
+    (first..tuples.len()).filter(has_row).count() as u64
 }
 
-impl<B: crate::store::Buf> Points<B> for Batch<'_, B> {
+/// The reads of a batch of tuples.
+struct Batch<'b, B, K> {
+    keys: K,
+    stride: usize,
+    /// The frame of each tuple that is filled in.
+    frame: usize,
+    frames: &'b mut [Frame<B>],
+}
+
+impl<B, K> Batch<'_, B, K> {
     #[inline]
+    fn tuples(&mut self) -> ChunksExactMut<'_, Frame<B>> {
+        self.frames.chunks_exact_mut(self.stride)
+    }
+
     fn count(&self) -> usize {
-        self.tuples.len() - self.first
+        self.frames.len() / self.stride
+    }
+}
+
+/// The frame whose row has the key of the read.
+#[derive(Clone, Copy)]
+struct Same(usize);
+
+/// The read of a tuple whose key is that of a row in it.
+struct SamePoint<'p, B> {
+    same: usize,
+    frame: usize,
+    tuple: &'p mut [Frame<B>],
+}
+
+impl<B: Buf> Points<B> for Batch<'_, B, Same> {
+    type Point<'p>
+        = SamePoint<'p, B>
+    where
+        Self: 'p;
+
+    fn count(&self) -> usize {
+        Batch::count(self)
     }
 
     #[inline]
-    fn key(&self, at: usize) -> &[u8] {
-        let Some(frame) = self.same else {
-            return self.made.key(at);
-        };
-        match self.tuples.frame(self.first + at, frame) {
+    fn iter(&mut self) -> impl Iterator<Item = SamePoint<'_, B>> {
+        let (Same(same), frame) = (self.keys, self.frame);
+        self.tuples()
+            .map(move |tuple| SamePoint { same, frame, tuple })
+    }
+}
+
+impl<B: Buf> Point<B> for SamePoint<'_, B> {
+    #[inline]
+    fn key(&self) -> &[u8] {
+        match self.tuple.get(self.same) {
             Some(Frame::Row(key, _)) => key,
             _ => &[],
         }
     }
 
     #[inline]
-    fn lent(&self, at: usize) -> Option<B> {
-        match self.tuples.frame(self.first + at, self.same?) {
+    fn lent(&self) -> Option<B> {
+        match self.tuple.get(self.same) {
             Some(Frame::Row(key, _)) => Some(key.clone()),
             _ => None,
         }
     }
 
     #[inline]
-    fn found(&mut self, at: usize, key: B, row: B) {
-        self.reads += 1;
-        let found = Frame::Row(key, row);
-        self.tuples.set(self.first + at, self.frame, found);
+    fn found(self, key: B, row: B) {
+        if let Some(place) = self.tuple.get_mut(self.frame) {
+            *place = Frame::Row(key, row);
+        }
+    }
+}
+
+/// The read of a tuple whose key was made.
+struct MadePoint<'p, B> {
+    key: &'p [u8],
+    frame: usize,
+    tuple: &'p mut [Frame<B>],
+}
+
+impl<B: Buf> Points<B> for Batch<'_, B, &Made> {
+    type Point<'p>
+        = MadePoint<'p, B>
+    where
+        Self: 'p;
+
+    fn count(&self) -> usize {
+        Batch::count(self)
+    }
+
+    #[inline]
+    fn iter(&mut self) -> impl Iterator<Item = MadePoint<'_, B>> {
+        let (made, frame) = (self.keys, self.frame);
+        let tuples = self.tuples().enumerate();
+        tuples.map(move |(at, tuple)| MadePoint {
+            key: made.key(at),
+            frame,
+            tuple,
+        })
+    }
+}
+
+impl<B: Buf> Point<B> for MadePoint<'_, B> {
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.key
+    }
+
+    #[inline]
+    fn lent(&self) -> Option<B> {
+        None
+    }
+
+    #[inline]
+    fn found(self, key: B, row: B) {
+        if let Some(place) = self.tuple.get_mut(self.frame) {
+            *place = Frame::Row(key, row);
+        }
     }
 }
 

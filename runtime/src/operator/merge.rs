@@ -241,7 +241,8 @@ impl<R: Reader> Running<R> {
                 return Ok(Fill::End);
             };
             let before = out.len();
-            match source.fill(want, &mut out.joined(&self.tuple))? {
+            let fill = source.fill(want, &mut out.joined(&self.tuple))?;
+            match fill {
                 Fill::Wait => return Ok(Fill::Wait),
                 Fill::End => {
                     self.headless.remove(0);

@@ -134,12 +134,10 @@ impl<B: Clone> Tuples<B> {
         self.frames.reserve(tuples * self.stride);
     }
 
-    /// Fills in a frame that was left absent.
-    #[inline]
-    fn set(&mut self, i: usize, frame: usize, to: Frame<B>) {
-        if let Some(place) = self.frames.get_mut(i * self.stride + frame) {
-            *place = to;
-        }
+    /// The frames of the tuples from the `first`-th on.
+    fn rest_mut(&mut self, first: usize) -> &mut [Frame<B>] {
+        let frames = self.frames.get_mut(first * self.stride..);
+        frames.unwrap_or_default()
     }
 
     /// Drops the tuples from the `from`-th on that have nothing in a frame.
@@ -173,8 +171,20 @@ impl<B: Clone> Tuples<B> {
 
     #[inline]
     fn get(&self, i: usize) -> &[Frame<B>] {
-        let rest = self.frames.get(i * self.stride..).unwrap_or_default();
-        rest.get(..self.stride).unwrap_or_default()
+        self.tuple_at(self.start(i))
+    }
+
+    /// The first frame of a tuple.
+    #[inline]
+    fn start(&self, i: usize) -> usize {
+        i * self.stride
+    }
+
+    /// The tuple with this first frame.
+    #[inline]
+    fn tuple_at(&self, start: usize) -> &[Frame<B>] {
+        let tuple = self.frames.get(start..start + self.stride);
+        tuple.unwrap_or_default()
     }
 
     /// One frame of a tuple.

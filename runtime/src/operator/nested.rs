@@ -5,6 +5,7 @@ use super::{AskError, Tuples};
 use crate::layout::ValueRef;
 use crate::store::Reader;
 use querent_compiler::value::Value;
+use std::borrow::Cow;
 
 /// The rows of a nested column. Those that a subplan read are decoded as they are looked at; those
 /// that came as one value are decoded already.
@@ -46,9 +47,9 @@ impl<'r, 'a, R: Reader + 'a> Iterator for NestedRows<'r, 'a, R> {
                 if *next >= tuples.len() {
                     return None;
                 }
-                let tuple = tuples.get(*next);
+                let row = RowView::new(top, tuples, *next);
                 *next += 1;
-                Some(NestedRow(Row::View(RowView::new(top, tuple))))
+                Some(NestedRow(Row::View(row)))
             }
             Rows::Decoded(rows) => Some(NestedRow(Row::Values(match rows.next()? {
                 Value::Record(fields) => fields,
@@ -98,10 +99,13 @@ impl<'a, R: Reader + 'a> NestedRow<'_, 'a, R> {
         reason = "as for the row of an answer, which does the work"
     )]
     #[inline(always)]
-    pub fn text(&self, column: usize) -> Result<Option<std::borrow::Cow<'_, str>>, AskError> {
+    pub fn text(&self, column: usize) -> Result<Option<&str>, AskError> {
         match &self.0 {
             Row::View(row) => row.text(column),
-            Row::Values(_) => self.get(column)?.into_text(column),
+            Row::Values(values) => match values.get(column) {
+                Some(Value::Text(text)) => Ok(Some(text)),
+                _ => self.get(column)?.into_text(column).map(|_| None),
+            },
         }
     }
 
@@ -138,10 +142,7 @@ impl<'v> ValueRef<'v> {
     }
 
     /// The text of a column that is one or null.
-    pub(super) fn into_text(
-        self,
-        column: usize,
-    ) -> Result<Option<std::borrow::Cow<'v, str>>, AskError> {
+    pub(super) fn into_text(self, column: usize) -> Result<Option<Cow<'v, str>>, AskError> {
         match self {
             ValueRef::Text(text) => Ok(Some(text)),
             ValueRef::Null => Ok(None),

@@ -9,7 +9,7 @@ use super::sub::Subs;
 use super::term::{Env, Stop};
 use super::ties::InputOrder;
 use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
-use crate::store::{Fill, Reader};
+use crate::store::{Buf, Fill, Reader};
 
 pub(super) struct Sort<'a, R: Reader> {
     step: usize,
@@ -161,28 +161,19 @@ impl<'a, R: Reader> Sort<'a, R> {
             && (self.ties).is_some_and(|ties| ties.holds(&self.tuples, unplaced.start));
         let number = self.order.number();
         for at in unplaced {
+            let tuple = self.tuples.get(at);
             // A number is read from where most are stored, and its head holds all of it.
-            let head = number.and_then(|(number, order)| {
-                let frame = self.tuples.frame(at, number.frame)?;
-                Some(order.bytes(number.read_frame(frame)?))
-            });
-            let head = match head {
-                Some(head) => head,
-                None => self.encoded_head(cx, at)?,
+            let head = number.and_then(|(number, order)| Some(order.bytes(number.read(tuple)?)));
+            let head = if let Some(head) = head {
+                head
+            } else {
+                let head = encoded_head(self.order, &plain(cx, tuple), &mut self.keys.bytes)?;
+                self.whole &= head.length <= Place::HEAD;
+                head.bytes
             };
             self.places.push(Place::new(head, at));
         }
         Ok(true)
-    }
-
-    /// The head of a tuple whose first term is not a number where most are.
-    #[inline(never)]
-    fn encoded_head(&mut self, cx: &Context<'a, R>, at: usize) -> Result<u128, AskError> {
-        let env = plain(cx, self.tuples.get(at));
-        let head = self.order.head(&env, &mut self.keys.bytes);
-        let head = head.map_err(Stop::unrun)?;
-        self.whole &= head.length <= Place::HEAD;
-        Ok(head.bytes)
     }
 
     /// The same where the order has subplans: they are run once, so that all of a key is made.
@@ -277,6 +268,16 @@ impl<'a, R: Reader> Sort<'a, R> {
         (self.tuples, self.keys) = (tuples, keys);
         Ok(())
     }
+}
+
+/// The head of a tuple whose first term is not a number where most are.
+#[inline(never)]
+fn encoded_head<B: Buf>(
+    order: &Order,
+    env: &Env<'_, B>,
+    scratch: &mut Vec<u8>,
+) -> Result<Head, AskError> {
+    order.head(env, scratch).map_err(Stop::unrun)
 }
 
 /// What terms without subplans are evaluated over.

@@ -8,18 +8,18 @@ use crate::layout::CommonSlot;
 use crate::store::Buf;
 use querent_compiler::model::Function;
 
-/// A term that is a stored integer or timestamp, or one that is 0 where there is none.
+/// Where a term's value is stored.
 #[derive(Clone, Copy)]
-pub(super) struct StoredNumber {
+pub(super) struct Stored {
     pub(super) frame: usize,
-    slot: CommonSlot,
-    pub(super) kind: Number,
+    pub(super) slot: CommonSlot,
     /// Whether an absent row counts as 0.
     or_zero: bool,
 }
 
-impl StoredNumber {
-    pub(super) fn of(node: &Node) -> Option<StoredNumber> {
+impl Stored {
+    /// Of a stored column, or of one that is 0 where there is no row.
+    fn of(node: &Node) -> Option<Stored> {
         let (node, or_zero) = match node {
             Node::Call(Function::OrZero, args) => match args.as_slice() {
                 [arg] => (arg, true),
@@ -30,30 +30,21 @@ impl StoredNumber {
         let Node::Row { frame, slot, .. } = node else {
             return None;
         };
-        let kind = slot.number_kind()?;
-        Some(StoredNumber {
+        Some(Stored {
             frame: *frame,
             slot: *slot,
-            kind,
-            // What is no integer has another zero, or none.
-            or_zero: or_zero && kind == Number::Int,
+            or_zero,
         })
     }
 
-    /// The number in a tuple; none where it is null, or not stored as most are.
+    /// The integer or timestamp in its frame; none where it is null, not stored as most are, or
+    /// something else.
     #[expect(
         clippy::inline_always,
         reason = "returned through memory instead of registers, a number costs as much as reading it"
     )]
     #[inline(always)]
-    pub(super) fn read<B: Buf>(&self, tuple: &[Frame<B>]) -> Option<i64> {
-        self.read_frame(tuple.get(self.frame)?)
-    }
-
-    /// The same with the frame at hand.
-    #[expect(clippy::inline_always, reason = "as for the tuple")]
-    #[inline(always)]
-    pub(super) fn read_frame<B: Buf>(&self, frame: &Frame<B>) -> Option<i64> {
+    pub(super) fn number<B: Buf>(&self, frame: &Frame<B>) -> Option<i64> {
         match frame {
             Frame::Row(key, row) => self.slot.number(key, row),
             Frame::Values(None) if self.or_zero => Some(0),
@@ -62,35 +53,65 @@ impl StoredNumber {
     }
 }
 
-/// How a column of an answer is looked at.
-pub(super) enum Shown {
-    Number(StoredNumber),
+/// A term that is a stored integer or timestamp.
+#[derive(Clone, Copy)]
+pub(super) struct StoredNumber {
+    stored: Stored,
+    pub(super) kind: Number,
+}
+
+impl StoredNumber {
+    pub(super) fn of(node: &Node) -> Option<StoredNumber> {
+        let stored = Stored::of(node)?;
+        let kind = stored.slot.number_kind()?;
+        // What is no integer has another zero, or none.
+        let or_zero = stored.or_zero && kind == Number::Int;
+        Some(StoredNumber {
+            stored: Stored { or_zero, ..stored },
+            kind,
+        })
+    }
+
+    /// The number in a tuple; none where it is null, or not stored as most are.
+    #[expect(clippy::inline_always, reason = "as for the frame at hand")]
+    #[inline(always)]
+    pub(super) fn read<B: Buf>(&self, tuple: &[Frame<B>]) -> Option<i64> {
+        self.stored.number(tuple.get(self.stored.frame)?)
+    }
+}
+
+/// What a column of an answer is looked at as.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum How {
+    Number,
     /// One of the texts that are checked together.
-    Together(CommonSlot),
+    Together,
     /// A text of a row by itself.
-    Text {
-        frame: usize,
-        slot: CommonSlot,
-    },
-    /// A text of a key.
-    KeyText {
-        frame: usize,
-        slot: CommonSlot,
-    },
-    /// As a value.
-    Other,
+    Text,
+    KeyText,
+}
+
+/// A column of an answer that is looked at where it is stored.
+pub(super) struct Shown {
+    pub(super) how: How,
+    pub(super) stored: Stored,
 }
 
 impl Shown {
-    /// Of a column that is not among the texts that are checked together.
-    pub(super) fn of(node: &Node) -> Shown {
-        if let Some(number) = StoredNumber::of(node) {
-            return Shown::Number(number);
+    /// Of a column, and whether it is among the texts that are checked together; none where it is
+    /// looked at as a value.
+    pub(super) fn of(node: &Node, together: bool) -> Option<Shown> {
+        if let Some(StoredNumber { stored, .. }) = StoredNumber::of(node) {
+            let how = How::Number;
+            return Some(Shown { how, stored });
         }
-        match *node {
-            Node::Row { frame, slot, .. } if slot.is_text() => Shown::Text { frame, slot },
-            Node::Row { frame, slot, .. } if slot.is_key_text() => Shown::KeyText { frame, slot },
-            _ => Shown::Other,
-        }
+        let stored = Stored::of(node).filter(|stored| !stored.or_zero)?;
+        let how = match stored.slot {
+            _ if together => How::Together,
+            slot if slot.is_text() => How::Text,
+            slot if slot.is_key_text() => How::KeyText,
+            _ => return None,
+        };
+        Some(Shown { how, stored })
     }
 }

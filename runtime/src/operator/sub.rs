@@ -31,9 +31,10 @@ struct Slot<'a, R: Reader> {
 }
 
 impl<'a, R: Reader> Subs<'a, R> {
-    pub(super) fn new() -> Self {
+    /// With room for so many.
+    pub(super) fn new(slots: usize) -> Self {
         Subs {
-            slots: Vec::new(),
+            slots: Vec::with_capacity(slots),
             results: Vec::new(),
         }
     }
@@ -156,6 +157,7 @@ impl<'a, R: Reader> Slot<'a, R> {
             self.running = true;
             self.root.start(outer.get(..self.outer).unwrap_or(outer));
             self.top.subs.reset();
+            self.top.texts.reset();
             self.tuples.clear();
             self.at = 0;
             self.rows.clear();

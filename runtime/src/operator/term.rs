@@ -128,8 +128,8 @@ impl Node {
             return None;
         };
         match tuple.get(*frame)? {
-            Frame::Row(key, _) => slot.key_text_bytes(key),
-            Frame::Values(_) => None,
+            Frame::Row(key, _) if slot.is_key_text() => slot.key_text_bytes(key),
+            _ => None,
         }
     }
 

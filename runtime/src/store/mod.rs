@@ -57,16 +57,27 @@ impl<B> Sink<B> for Batch<B> {
     }
 }
 
-/// Point reads of one structure that are asked for together: their keys, and where the rows go.
+/// Point reads of one structure that are asked for together.
 pub trait Points<B> {
+    /// One of them.
+    type Point<'p>: Point<B>
+    where
+        Self: 'p;
+
     /// How many there are.
     fn count(&self) -> usize;
-    /// The key of a read; empty where nothing can be found.
-    fn key(&self, at: usize) -> &[u8];
+    /// All of them, in the order in which they are asked for.
+    fn iter(&mut self) -> impl Iterator<Item = Self::Point<'_>>;
+}
+
+/// One read among [`Points`]: its key, and where its row goes. One that has no row is dropped.
+pub trait Point<B> {
+    /// The key; empty where nothing can be found.
+    fn key(&self) -> &[u8];
     /// The same key, where its bytes are lent like those of a row.
-    fn lent(&self, at: usize) -> Option<B>;
-    /// The row of a read. What has none is passed over.
-    fn found(&mut self, at: usize, key: B, row: B);
+    fn lent(&self) -> Option<B>;
+    /// Takes the row.
+    fn found(self, key: B, row: B);
 }
 
 /// What a fill gave.
@@ -138,18 +149,16 @@ pub trait Reader {
         points: &mut impl Points<Self::B>,
     ) -> Result<(), StoreError> {
         let mut batch = Batch::default();
-        for at in 0..points.count() {
+        for point in points.iter().filter(|point| !point.key().is_empty()) {
             let read = Read {
                 structure,
-                keys: Keys::Point(points.key(at).to_vec()),
+                keys: Keys::Point(point.key().to_vec()),
                 reverse: false,
                 limit: None,
             };
-            if !points.key(at).is_empty() {
-                self.get(&read, &mut batch)?;
-            }
-            for (key, row) in batch.rows.drain(..) {
-                points.found(at, key, row);
+            self.get(&read, &mut batch)?;
+            if let Some((key, row)) = batch.rows.pop() {
+                point.found(key, row);
             }
         }
         Ok(())

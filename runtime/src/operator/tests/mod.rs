@@ -136,7 +136,7 @@ fn run<const AHEAD: usize>(
 /// A column read as a text, as a number, or as nested rows, is what it is as a value.
 fn looks_alike<'a, R: Reader + 'a>(row: &RowView<'_, 'a, R>, column: usize, value: &Value) {
     match value {
-        Value::Text(text) => assert_eq!(row.text(column).unwrap().as_deref(), Some(text.as_str())),
+        Value::Text(text) => assert_eq!(row.text(column).unwrap(), Some(text.as_str())),
         Value::Null => assert_eq!(row.text(column).unwrap(), None),
         _ => assert!(matches!(row.text(column), Err(AskError::Column { .. }))),
     }

@@ -2,7 +2,7 @@
 
 use super::{Database, Shared};
 use crate::key;
-use crate::store::{Fill, Keys, Points, Read, Reader, Sink, Source, StoreError};
+use crate::store::{Fill, Keys, Point, Points, Read, Reader, Sink, Source, StoreError};
 use bumpalo::Bump;
 use heed::types::Bytes;
 use heed::{RoIter, RoPrefix, RoRange, RoRevRange, RoTxn, WithoutTls};
@@ -181,23 +181,25 @@ impl<'t> Reader for LmdbReader<'t> {
         points: &mut impl Points<&'t [u8]>,
     ) -> Result<(), StoreError> {
         let database = self.database(structure)?;
-        let walked = if worth_a_walk(points) {
-            self.walk(database, points)?
+        let walks = worth_a_walk(points);
+        let mut points = points.iter();
+        let left = if walks {
+            self.walk(database, &mut points)?
         } else {
-            0
+            None
         };
-        for at in walked..points.count() {
-            let key = points.key(at);
+        for point in left.into_iter().chain(points) {
+            let key = point.key();
             // LMDB has no empty keys, and takes asking for one as an error.
             if key.is_empty() {
                 continue;
             }
             if let Some(row) = database.get(self.txn, key)? {
-                let key = match points.lent(at) {
+                let key = match point.lent() {
                     Some(key) => key,
                     None => self.keys.alloc_slice_copy(key),
                 };
-                points.found(at, key, row);
+                point.found(key, row);
             }
         }
         Ok(())
@@ -257,105 +259,105 @@ const ASCENDING: usize = 4;
 /// A step to the next row costs about a sixth of a get.
 const NEAR: usize = 4;
 
-/// True if a key is above the one before it.
-fn ascends<'t>(points: &impl Points<&'t [u8]>, at: usize) -> bool {
-    at.checked_sub(1)
-        .is_none_or(|before| points.key(before) < points.key(at))
-}
-
 /// True if reads are many and their keys seem to ascend.
-fn worth_a_walk<'t>(points: &impl Points<&'t [u8]>) -> bool {
-    points.count() >= WALK
-        && !points.key(0).is_empty()
-        && (0..ASCENDING).all(|at| ascends(points, at))
+fn worth_a_walk<'t>(points: &mut impl Points<&'t [u8]>) -> bool {
+    if points.count() < WALK {
+        return false;
+    }
+    let mut first = points.iter().take(ASCENDING);
+    let Some(mut before) = first.next().filter(|point| !point.key().is_empty()) else {
+        return false;
+    };
+    first.all(|point| {
+        let ascends = before.key() < point.key();
+        before = point;
+        ascends
+    })
 }
 
 impl<'t> LmdbReader<'t> {
-    /// Makes reads with a cursor that goes from row to row, and tells how many they were: all, or
-    /// those before the first that is below the one before it or far from it.
-    fn walk(
+    /// Makes reads with a cursor that goes from row to row, until one of them is far from the one
+    /// before it or below it: gives that one, which has not been made.
+    fn walk<P: Point<&'t [u8]>>(
         &self,
         database: &Database,
-        points: &mut impl Points<&'t [u8]>,
-    ) -> Result<usize, StoreError> {
+        points: &mut impl Iterator<Item = P>,
+    ) -> Result<Option<P>, StoreError> {
+        let Some(point) = points.next() else {
+            return Ok(None);
+        };
         // What is read from its beginning on, as beside a scan of another, needs no seek.
         let mut rows = database.iter(self.txn)?;
-        if let Some((key, row)) = rows.next().transpose()?
-            && key >= points.key(0)
-        {
-            let mut walk = Walk { at: 0, steps: NEAR };
-            return if walk.pass(key, row, points) {
-                walk.along(rows, points)
-            } else {
-                Ok(walk.at)
+        let first = rows.next().transpose()?;
+        if first.is_some_and(|(key, _)| key < point.key()) {
+            let from = (Bound::Included(point.key()), Bound::<&[u8]>::Unbounded);
+            let mut rows = database.range(self.txn, &from)?;
+            return walk_along(rows.next().transpose()?, rows, point, points);
+        }
+        walk_along(first, rows, point, points)
+    }
+}
+
+/// A walk along the rows of a structure, the first of which is the first at or behind `point`.
+#[expect(
+    clippy::comparison_chain,
+    reason = "most keys are equal, and that alone is found with less"
+)]
+fn walk_along<'t, P: Point<&'t [u8]>>(
+    mut next: Option<(&'t [u8], &'t [u8])>,
+    mut rows: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
+    mut point: P,
+    points: &mut impl Iterator<Item = P>,
+) -> Result<Option<P>, StoreError> {
+    // The row before the next.
+    let mut before: Option<&[u8]> = None;
+    // How many more rows are passed by on the way to the point.
+    let mut steps = NEAR;
+    while let Some((key, row)) = next {
+        if key == point.key() {
+            point.found(key, row);
+            let Some(following) = points.next() else {
+                return Ok(None);
             };
-        }
-        let from = (Bound::Included(points.key(0)), Bound::<&[u8]>::Unbounded);
-        let rows = database.range(self.txn, &from)?;
-        Walk { at: 0, steps: NEAR }.along(rows, points)
-    }
-}
-
-/// Where a walk along the rows of a structure is.
-struct Walk {
-    /// The read that is looked for.
-    at: usize,
-    /// How many more rows are passed by on the way to it.
-    steps: usize,
-}
-
-impl Walk {
-    /// Goes along rows, and tells how many reads were made.
-    fn along<'t>(
-        mut self,
-        rows: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
-        points: &mut impl Points<&'t [u8]>,
-    ) -> Result<usize, StoreError> {
-        for row in rows {
-            let (key, row) = row?;
-            if !self.pass(key, row, points) {
-                return Ok(self.at);
+            (point, steps) = (following, NEAR);
+        } else if key < point.key() {
+            if steps == 0 {
+                return Ok(Some(point));
             }
-        }
-        // Behind the last row there is none.
-        while self.at < points.count() && ascends(points, self.at) {
-            self.at += 1;
-        }
-        Ok(self.at)
-    }
-
-    /// Goes by a row; false if the walk ends there.
-    #[expect(clippy::inline_always, reason = "the body of the walk's loop")]
-    #[inline(always)]
-    fn pass<'t>(
-        &mut self,
-        key: &'t [u8],
-        row: &'t [u8],
-        points: &mut impl Points<&'t [u8]>,
-    ) -> bool {
-        while key != points.key(self.at) {
-            if key < points.key(self.at) {
-                let near = self.steps > 0;
-                self.steps = self.steps.saturating_sub(1);
-                return near;
+            steps -= 1;
+        } else {
+            // Between two rows there is none, and none between the start of the walk and its first.
+            if before.is_some_and(|before| point.key() <= before) {
+                return Ok(Some(point));
             }
-            // The row before this one is at or before the key before it, so that there is none in
-            // between.
-            if !ascends(points, self.at) || !self.go_on(points) {
-                return false;
+            let Some(following) = points.next() else {
+                return Ok(None);
+            };
+            let ascends = point.key() <= following.key();
+            (point, steps) = (following, NEAR);
+            if !ascends {
+                return Ok(Some(point));
             }
+            continue;
         }
-        points.found(self.at, key, row);
-        self.go_on(points)
+        before = Some(key);
+        next = match rows.next() {
+            Some(Ok(row)) => Some(row),
+            Some(Err(error)) => return Err(error.into()),
+            None => None,
+        };
     }
-
-    /// Looks for the next key; false if there is none.
-    #[inline]
-    fn go_on<'t>(&mut self, points: &impl Points<&'t [u8]>) -> bool {
-        self.at += 1;
-        self.steps = NEAR;
-        self.at < points.count()
+    // Behind the last row there is none.
+    while before.is_none_or(|before| before < point.key()) {
+        let Some(following) = points.next() else {
+            return Ok(None);
+        };
+        if following.key() < point.key() {
+            return Ok(Some(following));
+        }
+        point = following;
     }
+    Ok(Some(point))
 }
 
 /// An open read.
@@ -399,10 +401,15 @@ fn take<'t>(
     want: usize,
     out: &mut impl Sink<&'t [u8]>,
 ) -> Result<usize, StoreError> {
-    out.reserve(want.min(1024));
     for given in 0..want {
         match rows.next() {
-            Some(Ok((key, row))) => out.push(key, row),
+            Some(Ok((key, row))) => {
+                // Not where there is none: the buffer may be full, and would be moved for nothing.
+                if given == 0 {
+                    out.reserve(want.min(1024));
+                }
+                out.push(key, row);
+            }
             Some(Err(error)) => return Err(error.into()),
             None => return Ok(given),
         }
