@@ -773,3 +773,63 @@ fn constants_are_calibrated_and_used() {
         .err;
     assert!(bad.contains("is not a cost model"), "{bad}");
 }
+
+/// Arguments that are mistaken name what was found and how to write what is expected; nothing is
+/// changed.
+#[test]
+fn mistaken_arguments_say_how_to_write_them() {
+    let place = Place::with_database();
+    for (line, code, parts) in [
+        (
+            "put blog.db Author id=3",
+            1,
+            &["found no argument `name`", "add name=VALUE (text)"][..],
+        ),
+        (
+            "put blog.db Author KEY=VALUE",
+            1,
+            &["the argument `KEY`", "the names are: id, name"],
+        ),
+        (
+            "put blog.db Author id=3 id=4 name=x",
+            1,
+            &["the argument `id` twice"],
+        ),
+        (
+            "put blog.db Author id:3",
+            2,
+            &["found `id:3`, expected KEY=VALUE, such as name=Ann"],
+        ),
+        (
+            "put blog.db Author {\"id\":3}",
+            2,
+            &["found JSON", "with --stdin"],
+        ),
+        (
+            "put blog.db Writer id=3",
+            2,
+            &["no entity `Writer`", "the entities are Author, Post"],
+        ),
+        (
+            "ask blog.db rename author=1",
+            2,
+            &["no question `rename`", "is the name of a change"],
+        ),
+        (
+            "ask blog.db latest_of author=1 author=2",
+            2,
+            &["parameter `author` is given twice"],
+        ),
+        (
+            "change blog.db publsh",
+            2,
+            &["no change `publsh`; did you mean `publish`?"],
+        ),
+    ] {
+        let ran = place.run(line).expect(code);
+        for part in parts {
+            assert!(ran.err.contains(part), "{line}: {}", ran.err);
+        }
+        assert_eq!(ran.out, "", "{line}");
+    }
+}

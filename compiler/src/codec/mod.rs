@@ -17,7 +17,7 @@ mod tests;
 
 pub use error::CodecError;
 pub use json::{from_json, says_once, to_json};
-pub use record::RecordLayout;
+pub use record::{Named, RecordLayout};
 pub use row::{entity_row_from_json, entity_row_to_json};
 pub use text::{from_text, to_text};
 

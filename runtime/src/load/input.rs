@@ -1,7 +1,7 @@
 //! Fact rows from CSV and JSONL files, one at a time: a file may be larger than memory.
 
 use super::Reject;
-use querent_compiler::codec::{CodecError, RecordLayout, entity_row_from_json, says_once};
+use querent_compiler::codec::{CodecError, Named, RecordLayout, entity_row_from_json, says_once};
 use querent_compiler::model::{EntityId, Model};
 use querent_compiler::value::Value;
 use std::fs::File;
@@ -187,11 +187,12 @@ impl<'m> Input<'m> {
             .iter()
             .map(|name| String::from_utf8_lossy(name).trim().to_owned())
             .collect();
-        let layout =
-            RecordLayout::new(model, entity, &names).map_err(|source| InputError::Header {
+        let layout = RecordLayout::new(model, entity, Named::Column, &names).map_err(|source| {
+            InputError::Header {
                 file: file.clone(),
                 source,
-            })?;
+            }
+        })?;
         let rows = Rows::Csv(Box::new(Csv {
             reader,
             layout,
