@@ -61,15 +61,17 @@ impl Context<'_> {
                 this.expect_type(&found, &list_type, list.span)?;
                 Some(Pred::InList(left, right))
             }),
-            ExprKind::IsNull(value) => self.exists(scope, |this, inner| {
-                inner.elements = false;
-                this.value(inner, value, None).map(|(e, _)| Pred::IsNull(e))
-            }),
-            ExprKind::IsNotNull(value) => self.exists(scope, |this, inner| {
-                inner.elements = false;
-                let (e, _) = this.value(inner, value, None)?;
-                Some(Pred::Not(Box::new(Pred::IsNull(e))))
-            }),
+            ExprKind::IsNull(value) => match self.some(scope, value)? {
+                Some(some) => Some(Pred::Not(Box::new(some))),
+                None => self.exists(scope, |this, inner| this.is_null(inner, value)),
+            },
+            ExprKind::IsNotNull(value) => match self.some(scope, value)? {
+                Some(some) => Some(some),
+                None => self.exists(scope, |this, inner| {
+                    let null = this.is_null(inner, value)?;
+                    Some(Pred::Not(Box::new(null)))
+                }),
+            },
             ExprKind::Has(collection, element) => self.has(scope, collection, element),
             ExprKind::Any(path, inner) => self.any(scope, path, inner.as_deref()),
             ExprKind::Later(what) => self.not_yet(expr.span, what),
@@ -127,6 +129,28 @@ impl Context<'_> {
             over: inner.over,
             filter: Some(Box::new(pred)),
         })
+    }
+
+    /// Of a path that ends at many instances: that there are any. What there is is never null, so
+    /// null says of them that there are none. Of all else nothing: its value may be null.
+    fn some(&mut self, scope: &Scope, value: &ast::Expr) -> Option<Option<Pred>> {
+        let ExprKind::Path(path) = &value.kind else {
+            return Some(None);
+        };
+        let mut inner = scope.inside(false, false, Aggregates::Subqueries);
+        let cursor = self.walk(&mut inner, path)?;
+        let many = cursor.fresh && matches!(cursor.place, Place::Instance(_));
+        Some(many.then_some(Pred::Exists {
+            from: scope.here.node,
+            over: inner.over,
+            filter: None,
+        }))
+    }
+
+    /// A collection is null as a whole, where its elements were not asked for.
+    fn is_null(&mut self, scope: &mut Scope, value: &ast::Expr) -> Option<Pred> {
+        scope.elements = false;
+        self.value(scope, value, None).map(|(e, _)| Pred::IsNull(e))
     }
 
     /// A comparison with the path on the left.
