@@ -80,7 +80,7 @@ impl Place {
         self.feed(line, "")
     }
 
-    fn feed(&self, line: &str, input: &str) -> Ran {
+    fn feed(&self, line: &str, input: impl AsRef<[u8]>) -> Ran {
         let mut child = Command::new(env!("CARGO_BIN_EXE_querent"))
             .args(line.split(' '))
             .current_dir(self.path())
@@ -90,7 +90,7 @@ impl Place {
             .spawn()
             .unwrap();
         // A command that fails early does not read its input.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
         Ran {
             code: output.status.code().unwrap(),
@@ -831,5 +831,27 @@ fn mistaken_arguments_say_how_to_write_them() {
             assert!(ran.err.contains(part), "{line}: {}", ran.err);
         }
         assert_eq!(ran.out, "", "{line}");
+    }
+}
+
+/// What is not text is refused with its line, as everything else that cannot be read.
+#[test]
+fn broken_text_on_standard_input_has_a_line() {
+    let place = Place::with_database();
+    let input = b"{\"id\": 3, \"name\": \"Eva\"}\n{\"id\": 4, \"name\": \"Jos\xe9\"}\n";
+    let put = place.feed("put blog.db Author --stdin", input).expect(1);
+    let said = "line 2: found the byte 0xe9 (column 23), expected JSON in UTF-8";
+    assert!(put.err.contains(said), "{}", put.err);
+    assert!(put.err.contains("nothing of lines 1 to 2"), "{}", put.err);
+    for line in [
+        "change blog.db rename --stdin",
+        "ask blog.db latest_of --stdin",
+    ] {
+        let ran = place.feed(line, b"\n{\"author\": \xff}\n").expect(2);
+        assert!(
+            ran.err.contains("line 2: found the byte 0xff"),
+            "{}",
+            ran.err
+        );
     }
 }
