@@ -840,7 +840,7 @@ fn broken_text_on_standard_input_has_a_line() {
     let place = Place::with_database();
     let input = b"{\"id\": 3, \"name\": \"Eva\"}\n{\"id\": 4, \"name\": \"Jos\xe9\"}\n";
     let put = place.feed("put blog.db Author --stdin", input).expect(1);
-    let said = "line 2: found the byte 0xe9 (column 23), expected JSON in UTF-8";
+    let said = "line 2: found the byte 0xe9 (column 23), expected text in UTF-8";
     assert!(put.err.contains(said), "{}", put.err);
     assert!(put.err.contains("nothing of lines 1 to 2"), "{}", put.err);
     for line in [

@@ -1,7 +1,9 @@
 //! Fact rows from CSV and JSONL files, one at a time: a file may be larger than memory.
 
 use super::Reject;
-use querent_compiler::codec::{CodecError, Named, RecordLayout, entity_row_from_json, says_once};
+use querent_compiler::codec::{
+    CodecError, Named, RecordLayout, entity_row_from_json, json_from_line,
+};
 use querent_compiler::model::{EntityId, Model};
 use querent_compiler::value::Value;
 use std::fs::File;
@@ -381,15 +383,9 @@ impl Jsonl {
             if text.is_empty() {
                 continue;
             }
-            let row = match serde_json::from_slice(text) {
-                Ok(json) => says_once(text, &json)
-                    .and_then(|()| entity_row_from_json(model, entity, &json))
-                    .map_err(|e| e.to_string()),
-                Err(why) => Err(format!(
-                    "found no JSON, expected one object on the line; {why}"
-                )),
-            };
-            let row = row.map_err(|reason| (reason, String::from_utf8_lossy(text).into_owned()));
+            let row = json_from_line(text)
+                .and_then(|json| entity_row_from_json(model, entity, &json))
+                .map_err(|why| (why.to_string(), String::from_utf8_lossy(text).into_owned()));
             return Ok(Some((line, row)));
         }
     }
@@ -643,7 +639,11 @@ mod tests {
             text.as_bytes(),
         ));
         assert_eq!(rows[..2], ["1 1 a", "3 2"]);
-        assert!(rows[2].starts_with("4 !found no JSON"), "{}", rows[2]);
+        assert!(
+            rows[2].starts_with("4 !found something that is not JSON"),
+            "{}",
+            rows[2]
+        );
         assert!(
             rows[3].starts_with("5 !found the field `ids`"),
             "{}",
