@@ -61,17 +61,8 @@ impl Context<'_> {
                 this.expect_type(&found, &list_type, list.span)?;
                 Some(Pred::InList(left, right))
             }),
-            ExprKind::IsNull(value) => match self.some(scope, value)? {
-                Some(some) => Some(Pred::Not(Box::new(some))),
-                None => self.exists(scope, |this, inner| this.is_null(inner, value)),
-            },
-            ExprKind::IsNotNull(value) => match self.some(scope, value)? {
-                Some(some) => Some(some),
-                None => self.exists(scope, |this, inner| {
-                    let null = this.is_null(inner, value)?;
-                    Some(Pred::Not(Box::new(null)))
-                }),
-            },
+            ExprKind::IsNull(value) => self.absence(scope, value, true),
+            ExprKind::IsNotNull(value) => self.absence(scope, value, false),
             ExprKind::Has(collection, element) => self.has(scope, collection, element),
             ExprKind::Any(path, inner) => self.any(scope, path, inner.as_deref()),
             ExprKind::Later(what) => self.not_yet(expr.span, what),
@@ -131,26 +122,31 @@ impl Context<'_> {
         })
     }
 
-    /// Of a path that ends at many instances: that there are any. What there is is never null, so
-    /// null says of them that there are none. Of all else nothing: its value may be null.
-    fn some(&mut self, scope: &Scope, value: &ast::Expr) -> Option<Option<Pred>> {
-        let ExprKind::Path(path) = &value.kind else {
-            return Some(None);
+    /// `is null`, or `is not null`. What there is is never null, so of a path that ends at many
+    /// instances it says that there are none; of all else, that some value is null.
+    fn absence(&mut self, scope: &Scope, value: &ast::Expr, absent: bool) -> Option<Pred> {
+        let unless = |said: bool, pred: Pred| match said {
+            true => pred,
+            false => Pred::Not(Box::new(pred)),
         };
-        let mut inner = scope.inside(false, false, Aggregates::Subqueries);
-        let cursor = self.walk(&mut inner, path)?;
-        let many = cursor.fresh && matches!(cursor.place, Place::Instance(_));
-        Some(many.then_some(Pred::Exists {
-            from: scope.here.node,
-            over: inner.over,
-            filter: None,
-        }))
-    }
-
-    /// A collection is null as a whole, where its elements were not asked for.
-    fn is_null(&mut self, scope: &mut Scope, value: &ast::Expr) -> Option<Pred> {
-        scope.elements = false;
-        self.value(scope, value, None).map(|(e, _)| Pred::IsNull(e))
+        if let ExprKind::Path(path) = &value.kind {
+            let mut inner = scope.inside(false, false, Aggregates::Subqueries);
+            let cursor = self.walk(&mut inner, path)?;
+            if cursor.fresh && matches!(cursor.place, Place::Instance(_)) {
+                let some = Pred::Exists {
+                    from: scope.here.node,
+                    over: inner.over,
+                    filter: None,
+                };
+                return Some(unless(!absent, some));
+            }
+        }
+        self.exists(scope, |this, inner| {
+            // A collection is null as a whole: its elements were not asked for.
+            inner.elements = false;
+            let (value, _) = this.value(inner, value, None)?;
+            Some(unless(absent, Pred::IsNull(value)))
+        })
     }
 
     /// A comparison with the path on the left.
