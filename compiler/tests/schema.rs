@@ -237,6 +237,12 @@ fn a_split_that_cannot_be_says_why() {
         said("split(author, 0)", "score"),
         "E071 a sub-partition holds some rows of what is split"
     );
+    for malformed in ["split()", "split(10)"] {
+        assert_eq!(
+            said(malformed, "score"),
+            "E071 a sub-partition holds some rows of what is split"
+        );
+    }
     assert_eq!(
         said("split(author, 10)", "split(forum, 10)"),
         "E071 no structure of the schema is split so"

@@ -273,13 +273,16 @@ impl Context<'_> {
 
     /// What instances share whose sub-partitions are numbered, and how many one of these holds.
     fn split(&mut self, anchor: EntityId, call: &ast::Call) -> Option<(Vec<Expr>, u64)> {
-        let (capacity, shared) = call.arguments.split_last()?;
+        let Some((capacity, shared @ [_, ..])) = call.arguments.split_last() else {
+            return self.no_split(call);
+        };
+        let root = self.model.entity(anchor).root;
         let mut scope = Scope::of(anchor, Aggregates::None);
         let mut partition = Vec::new();
         for part in shared {
             let (expr, ty) = self.value(&mut scope, part, None)?;
             let scalars = self.scalars(expr, &ty);
-            let own = |e: &Expr| crate::model::own(self.model, anchor, e).is_some();
+            let own = |e: &Expr| crate::model::own(self.model, root, e).is_some();
             if !scalars.iter().all(own) {
                 let message = "what is split is for the instance itself to say";
                 let found = Diagnostic::new(codes::KEY_VALUE, part.span, message);
@@ -287,17 +290,16 @@ impl Context<'_> {
             }
             partition.extend(scalars);
         }
-        let (rows, _) = self.constant(capacity, Some(&Type::BigInt))?;
-        match rows {
-            Value::Int(rows @ 1..) if !partition.is_empty() => {
-                Some((unique(partition), rows.unsigned_abs()))
-            }
-            _ => {
-                let message = "a sub-partition holds some rows of what is split";
-                let found = Diagnostic::new(codes::KEY_VALUE, call.name.span, message);
-                self.fail(found.help("write `split(author, 1000)`"))
-            }
+        match self.constant(capacity, Some(&Type::BigInt))?.0 {
+            Value::Int(rows @ 1..) => Some((unique(partition), rows.unsigned_abs())),
+            _ => self.no_split(call),
         }
+    }
+
+    fn no_split<T>(&mut self, call: &ast::Call) -> Option<T> {
+        let message = "a sub-partition holds some rows of what is split";
+        let found = Diagnostic::new(codes::KEY_VALUE, call.name.span, message);
+        self.fail(found.help("write `split(author, 1000)`"))
     }
 
     /// The number of the instance's sub-partition.
