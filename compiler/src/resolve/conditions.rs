@@ -125,9 +125,8 @@ impl Context<'_> {
     /// `is null`, or `is not null`. What there is is never null, so of a path that ends at many
     /// instances it says that there are none; of all else, that some value is null.
     fn absence(&mut self, scope: &Scope, value: &ast::Expr, absent: bool) -> Option<Pred> {
-        let unless = |said: bool, pred: Pred| match said {
-            true => pred,
-            false => Pred::Not(Box::new(pred)),
+        let said = |so: bool, pred: Pred| {
+            if so { pred } else { Pred::Not(Box::new(pred)) }
         };
         if let ExprKind::Path(path) = &value.kind {
             let mut inner = scope.inside(false, false, Aggregates::Subqueries);
@@ -138,14 +137,14 @@ impl Context<'_> {
                     over: inner.over,
                     filter: None,
                 };
-                return Some(unless(!absent, some));
+                return Some(said(!absent, some));
             }
         }
         self.exists(scope, |this, inner| {
             // A collection is null as a whole: its elements were not asked for.
             inner.elements = false;
             let (value, _) = this.value(inner, value, None)?;
-            Some(unless(absent, Pred::IsNull(value)))
+            Some(said(absent, Pred::IsNull(value)))
         })
     }
 
