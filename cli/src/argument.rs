@@ -22,7 +22,13 @@ impl FromStr for Pair {
                 key: key.to_owned(),
                 value: value.to_owned(),
             }),
-            _ => Err(format!("found `{text}`, expected key=value")),
+            _ if text.starts_with('{') => Err(format!(
+                "found JSON, `{text}`, expected KEY=VALUE, such as name=Ann; JSON objects are read \
+                 from standard input, one a line, with --stdin"
+            )),
+            _ => Err(format!(
+                "found `{text}`, expected KEY=VALUE, such as name=Ann"
+            )),
         }
     }
 }

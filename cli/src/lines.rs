@@ -1,42 +1,15 @@
 //! JSON objects from standard input, one a line.
 
 use anyhow::{Context, Result};
-use querent_compiler::codec::{CodecError, says_once};
+use querent_compiler::codec::{CodecError, json_from_line};
 use serde_json::Value as Json;
 use std::io::BufRead;
 
 /// One line that is not empty: its number, from 1, and what it is.
 pub(crate) struct Line {
     pub(crate) number: usize,
-    pub(crate) json: Result<Json, NotJson>,
+    pub(crate) json: Result<Json, CodecError>,
 }
-
-/// A line that is not JSON, or that says a thing twice.
-#[derive(Debug)]
-pub(crate) enum NotJson {
-    /// It has no meaning.
-    Syntax(serde_json::Error),
-    /// It has two.
-    Twice(CodecError),
-}
-
-impl std::fmt::Display for NotJson {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let error = match self {
-            NotJson::Syntax(error) => error,
-            NotJson::Twice(error) => return error.fmt(f),
-        };
-        // The line that the parser counts is always the first.
-        let text = error.to_string();
-        let why = text.split(" at line ").next().unwrap_or_default();
-        write!(
-            f,
-            "found something that is not JSON ({why}, column {}), expected an object",
-            error.column()
-        )
-    }
-}
-impl std::error::Error for NotJson {}
 
 /// The lines of standard input.
 pub(crate) fn stdin() -> impl Iterator<Item = Result<Line>> {
@@ -44,21 +17,23 @@ pub(crate) fn stdin() -> impl Iterator<Item = Result<Line>> {
 }
 
 fn read(input: impl BufRead) -> impl Iterator<Item = Result<Line>> {
-    let numbered = input.lines().enumerate();
+    let numbered = input.split(b'\n').enumerate();
     numbered.filter_map(|(at, line)| match line.context("reading standard input") {
-        Ok(line) if line.trim().is_empty() => None,
-        Ok(line) => Some(Ok(Line {
-            number: at + 1,
-            json: parsed(&line),
-        })),
+        Ok(line) => {
+            // Some editors begin a text with a mark that is no part of it.
+            let text = match line.strip_prefix("\u{feff}".as_bytes()) {
+                Some(rest) if at == 0 => rest,
+                _ => &line,
+            };
+            (!text.trim_ascii().is_empty()).then(|| {
+                Ok(Line {
+                    number: at + 1,
+                    json: json_from_line(text),
+                })
+            })
+        }
         Err(error) => Some(Err(error)),
     })
-}
-
-fn parsed(line: &str) -> Result<Json, NotJson> {
-    let json = serde_json::from_str(line).map_err(NotJson::Syntax)?;
-    says_once(line.as_bytes(), &json).map_err(NotJson::Twice)?;
-    Ok(json)
 }
 
 #[cfg(test)]
@@ -70,5 +45,19 @@ mod tests {
             .collect();
         let found: Vec<_> = lines.iter().map(|l| (l.number, l.json.is_ok())).collect();
         assert_eq!(found, [(1, true), (4, false), (5, false)]);
+    }
+
+    #[test]
+    fn a_line_that_is_not_text_is_one_of_many() {
+        let lines: Vec<_> = super::read(&b"\xef\xbb\xbf{}\r\n{\"a\":\"\xff\"}\n{}"[..])
+            .map(Result::unwrap)
+            .collect();
+        let found: Vec<_> = lines.iter().map(|l| (l.number, l.json.is_ok())).collect();
+        assert_eq!(found, [(1, true), (2, false), (3, true)]);
+        let why = lines[1].json.as_ref().unwrap_err().to_string();
+        assert_eq!(
+            why,
+            "found the byte 0xff (column 7), expected text in UTF-8"
+        );
     }
 }

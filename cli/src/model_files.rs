@@ -1,6 +1,7 @@
 //! A model's text: one file, or the `.querent` files of a folder as if they were one.
 
 use anyhow::{Context, Result, bail};
+use querent_compiler::codec::check_text;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -91,14 +92,18 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn read_one(path: &Path) -> Result<String> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .context("reading standard input")?;
-        return Ok(text);
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().read_to_end(&mut bytes);
+        read.context("reading standard input")?;
+        bytes
+    } else {
+        std::fs::read(path).with_context(|| format!("reading {}", path.display()))?
+    };
+    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        check_text(line).with_context(|| format!("{}:{}", path.display(), at + 1))?;
     }
-    std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+    Ok(String::from_utf8(bytes)?)
 }
 
 fn names_model(text: &str) -> bool {
@@ -134,5 +139,10 @@ mod tests {
             .err()
             .unwrap();
         assert!(error.to_string().contains("x.querent"));
+        let broken = folder.path().join("y.querent");
+        std::fs::write(&broken, b"model m\nentity \xe9 {}\n").unwrap();
+        let error = format!("{:#}", ModelFiles::read(&broken).err().unwrap());
+        let said = "y.querent:2: found the byte 0xe9 (column 8), expected text in UTF-8";
+        assert!(error.ends_with(said), "{error}");
     }
 }

@@ -80,7 +80,7 @@ impl Place {
         self.feed(line, "")
     }
 
-    fn feed(&self, line: &str, input: &str) -> Ran {
+    fn feed(&self, line: &str, input: impl AsRef<[u8]>) -> Ran {
         let mut child = Command::new(env!("CARGO_BIN_EXE_querent"))
             .args(line.split(' '))
             .current_dir(self.path())
@@ -90,7 +90,7 @@ impl Place {
             .spawn()
             .unwrap();
         // A command that fails early does not read its input.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
         Ran {
             code: output.status.code().unwrap(),
@@ -772,4 +772,86 @@ fn constants_are_calibrated_and_used() {
         .expect(2)
         .err;
     assert!(bad.contains("is not a cost model"), "{bad}");
+}
+
+/// Arguments that are mistaken name what was found and how to write what is expected; nothing is
+/// changed.
+#[test]
+fn mistaken_arguments_say_how_to_write_them() {
+    let place = Place::with_database();
+    for (line, code, parts) in [
+        (
+            "put blog.db Author id=3",
+            1,
+            &["found no argument `name`", "add name=VALUE (text)"][..],
+        ),
+        (
+            "put blog.db Author KEY=VALUE",
+            1,
+            &["the argument `KEY`", "the names are: id, name"],
+        ),
+        (
+            "put blog.db Author id=3 id=4 name=x",
+            1,
+            &["the argument `id` twice"],
+        ),
+        (
+            "put blog.db Author id:3",
+            2,
+            &["found `id:3`, expected KEY=VALUE, such as name=Ann"],
+        ),
+        (
+            "put blog.db Author {\"id\":3}",
+            2,
+            &["found JSON", "with --stdin"],
+        ),
+        (
+            "put blog.db Writer id=3",
+            2,
+            &["no entity `Writer`", "the entities are Author, Post"],
+        ),
+        (
+            "ask blog.db rename author=1",
+            2,
+            &["no question `rename`", "is the name of a change"],
+        ),
+        (
+            "ask blog.db latest_of author=1 author=2",
+            2,
+            &["parameter `author` is given twice"],
+        ),
+        (
+            "change blog.db publsh",
+            2,
+            &["no change `publsh`; did you mean `publish`?"],
+        ),
+    ] {
+        let ran = place.run(line).expect(code);
+        for part in parts {
+            assert!(ran.err.contains(part), "{line}: {}", ran.err);
+        }
+        assert_eq!(ran.out, "", "{line}");
+    }
+}
+
+/// What is not text is refused with its line, as everything else that cannot be read.
+#[test]
+fn broken_text_on_standard_input_has_a_line() {
+    let place = Place::with_database();
+    let input = b"{\"id\": 3, \"name\": \"Eva\"}\n{\"id\": 4, \"name\": \"Jos\xe9\"}\n";
+    let put = place.feed("put blog.db Author --stdin", input).expect(1);
+    let said = "line 2: found the byte 0xe9 (column 23), expected text in UTF-8";
+    assert!(put.err.contains(said), "{}", put.err);
+    assert!(put.err.contains("nothing of lines 1 to 2"), "{}", put.err);
+    for line in [
+        "change blog.db rename --stdin",
+        "ask blog.db latest_of --stdin",
+    ] {
+        let ran = place.feed(line, b"\n{\"author\": \xff}\n").expect(2);
+        assert!(
+            ran.err.contains("line 2: found the byte 0xff"),
+            "{}",
+            ran.err
+        );
+    }
 }

@@ -163,3 +163,96 @@ fn a_change_that_finds_many_writes_as_many_at_most() {
         [1.0, 400.0, 400.0, 1000.0]
     );
 }
+
+const POPULAR: &str = "model m
+entity User (10M) { id int key }
+entity Forum (10M) { name text(9, max 9) key }
+entity Post (20M) {
+  id int key
+  score int
+  author -> User as posts (avg 2, max 500)
+  forum -> Forum as posts (avg 2, max 500)
+}
+question best (100/s) select id, score from Post where author.id = $user order by score desc limit 5
+question worst (100/s) select id, score from Post where forum.name = $forum order by score limit 5
+change write (1/s) insert Post
+change give (1/s) update Post set author where id = $id
+change withdraw (1/s) delete Post where id = $id
+";
+
+/// The number of a sub-partition is written by what is split.
+#[test]
+fn popular_keys_that_are_split_are_read_again() {
+    let mut options = options("cassandra");
+    options.target.limits.partition_rows = Some(32.0);
+    let made = design(&read("m", POPULAR), &options).unwrap();
+    assert_eq!(made.splits.len(), 2);
+    let model = made.model_of(&read("m", POPULAR));
+    let block = source::schema(&model, "printed", &made.structures);
+    assert!(block.contains("split(author.id, 16)"), "{block}");
+    let json = made.to_json(&model, 0.0);
+    assert_eq!(source::schema_of_json("printed", &json).unwrap(), block);
+    let (again, priced) = given("m", POPULAR, &block, &options);
+    let schema = again.schemas.last().unwrap();
+    assert_eq!(plain(&made.structures), schema.structures, "{block}");
+    assert_eq!(made.splits, priced.splits, "{block}");
+    assert_eq!(
+        plain(&made.structures),
+        plain(&priced.structures),
+        "{block}"
+    );
+    let close = (priced.total - made.total).abs() <= 1e-9 * made.total;
+    assert!(
+        close,
+        "{} designed, {} given\n{block}",
+        made.total, priced.total
+    );
+    // Whoever gives only the list gets the home of the number and the totals with it.
+    let alone = "schema alone {\n  posts lists Post by author.id, split(author.id, 16) \
+                 order by score desc, id desc\n}\n";
+    let (_, completed) = given("m", POPULAR, alone, &options);
+    let number = completed.splits[0].number();
+    let mut held = completed
+        .structures
+        .iter()
+        .filter(|s| s.columns.contains(&number));
+    assert!(held.next().is_some(), "{alone}");
+}
+
+/// What cannot be split so is refused where it is written.
+#[test]
+fn a_split_that_cannot_be_says_why() {
+    let said = |part: &str, keep: &str| {
+        let block =
+            format!("schema s {{\n  a lists Post by author, {part} order by id keep {keep}\n}}\n");
+        let (model, found) = querent_compiler::parse("m", &format!("{POPULAR}\n{block}"));
+        assert!(model.is_none(), "{block}");
+        let told = found.iter().filter(|d| d.is_error());
+        let told: Vec<String> = told
+            .map(|d| format!("{} {}", d.code.id, d.message))
+            .collect();
+        told.join("\n")
+    };
+    assert_eq!(
+        said("split(author, 0)", "score"),
+        "E071 a sub-partition holds some rows of what is split"
+    );
+    for malformed in ["split()", "split(10)"] {
+        assert_eq!(
+            said(malformed, "score"),
+            "E071 a sub-partition holds some rows of what is split"
+        );
+    }
+    assert_eq!(
+        said("split(author, 10)", "split(forum, 10)"),
+        "E071 no structure of the schema is split so"
+    );
+    assert_eq!(
+        said("split(author, 10)", "split(author, 20)"),
+        "E071 sub-partitions of 20 and of 10 rows"
+    );
+    assert_eq!(
+        said("split(author.posts.score, 10)", "score"),
+        "E071 what is split is for the instance itself to say"
+    );
+}

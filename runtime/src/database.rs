@@ -8,7 +8,7 @@ use crate::schema::Schema;
 use crate::store::lmdb::{self, Lmdb};
 use crate::store::{ChangeError, META_DESIGN, META_MODEL, Store, StoreError};
 use querent_compiler::design::{Design, DesignError, Options, Plan, design};
-use querent_compiler::diagnostic::Diagnostic;
+use querent_compiler::diagnostic::{Diagnostic, nearest};
 use querent_compiler::model::{EntityId, Model, Param};
 use querent_compiler::value::Value;
 use std::path::Path;
@@ -28,14 +28,14 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A name that the model does not have.
-    #[error("there is no {kind} `{found}`{}", suggestion(.nearest.as_deref()))]
+    #[error("there is no {kind} `{found}`; {hint}")]
     Unknown {
         /// `question`, `change` or `entity`.
-        kind: &'static str,
+        kind: Kind,
         /// As given.
         found: String,
-        /// The nearest name there is.
-        nearest: Option<String>,
+        /// The nearest name there is, what else has the name, or the names there are.
+        hint: String,
     },
     /// Parameters.
     #[error(transparent)]
@@ -60,8 +60,69 @@ pub enum Error {
     Deserialize(#[from] serde_json::Error),
 }
 
-fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+/// What is called by name at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An entity, or the links of a relationship.
+    Entity,
+    /// A question.
+    Question,
+    /// A change.
+    Change,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Entity, Kind::Question, Kind::Change];
+
+    fn plural(self) -> &'static str {
+        match self {
+            Kind::Entity => "entities",
+            Kind::Question => "questions",
+            Kind::Change => "changes",
+        }
+    }
+
+    fn names(self, model: &Model) -> Vec<&str> {
+        match self {
+            Kind::Entity => model.entities.iter().map(|e| e.name.as_str()).collect(),
+            Kind::Question => model.questions.iter().map(|q| q.name.as_str()).collect(),
+            Kind::Change => model.changes.iter().map(|c| c.name.as_str()).collect(),
+        }
+    }
+
+    /// The position of what has the name.
+    fn position(self, model: &Model, name: &str) -> Result<usize, Error> {
+        let names = self.names(model);
+        let found = names.iter().position(|n| *n == name);
+        found.ok_or_else(|| Error::Unknown {
+            kind: self,
+            found: name.into(),
+            hint: self.hint(model, name, &names),
+        })
+    }
+
+    /// What may have been meant by a name that nothing of this kind has.
+    fn hint(self, model: &Model, name: &str, names: &[&str]) -> String {
+        let mut others = Kind::ALL.into_iter().filter(|kind| *kind != self);
+        if let Some(other) = others.find(|kind| kind.names(model).contains(&name)) {
+            return format!("`{name}` is the name of a {other}");
+        }
+        match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => format!("the model has no {}", self.plural()),
+            None => format!("the {} are {}", self.plural(), names.join(", ")),
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Entity => "entity",
+            Kind::Question => "question",
+            Kind::Change => "change",
+        })
+    }
 }
 
 impl From<ChangeError<ChangeFailure>> for Error {
@@ -211,8 +272,7 @@ impl<S: Store> Database<S> {
     /// Makes a change: when this returns it is durable.
     pub fn change(&self, name: &str, params: impl Into<Params>) -> Result<Receipt, Error> {
         let schema = Arc::clone(&self.schema);
-        let names = schema.model.changes.iter().map(|c| c.name.as_str());
-        let at = position("change", name, names)?;
+        let at = Kind::Change.position(&schema.model, name)?;
         let declared = schema
             .model
             .changes
@@ -236,24 +296,10 @@ impl<S: Store> Database<S> {
 
     /// An entity by name, links as `Entity.side`.
     pub fn entity(&self, name: &str) -> Result<EntityId, Error> {
-        let names = self.schema.model.entities.iter().map(|e| e.name.as_str());
-        Ok(EntityId(position("entity", name, names)? as u32))
+        Ok(EntityId(
+            Kind::Entity.position(&self.schema.model, name)? as u32
+        ))
     }
-}
-
-fn position<'n>(
-    kind: &'static str,
-    name: &str,
-    names: impl Iterator<Item = &'n str> + Clone,
-) -> Result<usize, Error> {
-    names
-        .clone()
-        .position(|n| n == name)
-        .ok_or_else(|| Error::Unknown {
-            kind,
-            found: name.into(),
-            nearest: querent_compiler::diagnostic::nearest(name, names).map(String::from),
-        })
 }
 
 /// A state of a database that stays as it is while it is held. Hold it briefly: the store keeps
@@ -267,12 +313,11 @@ pub struct Snapshot<S: Store> {
 impl<S: Store> Snapshot<S> {
     /// Prepares a question: its parameters are checked, nothing is read yet.
     pub fn ask(&self, question: &str, params: impl Into<Params>) -> Result<Asked<'_, S>, Error> {
-        let names = self.schema.model.questions.iter().map(|q| q.name.as_str());
-        let at = position("question", question, names)?;
+        let at = Kind::Question.position(&self.schema.model, question)?;
         let unknown = || Error::Unknown {
-            kind: "question",
+            kind: Kind::Question,
             found: question.into(),
-            nearest: None,
+            hint: "the design has no plan for it".into(),
         };
         let declared = &self
             .schema

@@ -73,6 +73,6 @@ pub mod verify;
 
 pub use change::{ChangeFailure, Receipt, Refusal};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use database::{Answered, Asked, Database, Error, Snapshot, schema_of};
+pub use database::{Answered, Asked, Database, Error, Kind, Snapshot, schema_of};
 pub use params::{ParamError, Params};
 pub use querent_compiler as compiler;

@@ -28,6 +28,12 @@ pub enum ParamError {
         /// All there are.
         expected: String,
     },
+    /// One that is given more than once.
+    #[error("parameter `{name}` is given twice, expected once")]
+    Twice {
+        /// Its name.
+        name: String,
+    },
     /// One of the wrong type.
     #[error("parameter `{name}`: {source}")]
     Value {
@@ -112,6 +118,11 @@ impl Params {
                 let names = names(declared);
                 if let Some((found, _)) = pairs.iter().find(|(k, _)| !names.contains(&k.as_str())) {
                     return Err(unknown(found, &names));
+                }
+                let mut given = pairs.iter().enumerate();
+                let again = given.find(|(at, (k, _))| pairs.iter().take(*at).any(|(o, _)| o == k));
+                if let Some((_, (name, _))) = again {
+                    return Err(ParamError::Twice { name: name.clone() });
                 }
                 let bound =
                     declared

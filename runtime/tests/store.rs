@@ -633,6 +633,56 @@ fn what_cannot_be_opened_says_why() {
     assert!(refused.contains("is open for reading only"), "{refused}");
 }
 
+/// Wherever a file was cut off, it is refused, or all of it can be read: the map has nothing behind
+/// the end of the file.
+#[test]
+fn a_file_that_was_cut_off_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("db");
+    let data = path.join("data.mdb");
+    let store = lmdb(&path, 2);
+    // Several levels, values on pages of their own, and free pages among the others.
+    for round in 0..3_u8 {
+        let mut writes = WriteSet::new();
+        for i in 0..800_u32 {
+            let size = if i % 100 == 0 { 9000 } else { 60 };
+            let (key, row) = (i.to_be_bytes().to_vec(), vec![round; size]);
+            writes.put(Phase::Homes, (i % 2) as u16, key, row);
+        }
+        let job = move |_: &LmdbReader<'_>| Ok::<_, StoreError>((writes.clone(), ()));
+        store.change(job).unwrap();
+    }
+    let rows = all(&store);
+    drop(store);
+    let bytes = std::fs::read(&data).unwrap();
+    let (mut refused, mut whole) = (0, 0);
+    for length in (0..bytes.len()).step_by(2048).chain([bytes.len()]) {
+        std::fs::write(&data, &bytes[..length]).unwrap();
+        let read_only = Options {
+            read_only: true,
+            ..options()
+        };
+        match Lmdb::open(&path, read_only) {
+            Ok(store) => {
+                assert_eq!(all(&store), rows);
+                whole += 1;
+            }
+            Err(error) => {
+                assert!(
+                    matches!(error, StoreError::Format { .. }),
+                    "{length}: {error}"
+                );
+                refused += 1;
+            }
+        }
+        assert_eq!(std::fs::metadata(&data).unwrap().len(), length as u64);
+    }
+    assert!(
+        refused > 20 && whole >= 1,
+        "{refused} refused, {whole} whole"
+    );
+}
+
 /// Writes to the environment behind the store's back.
 #[expect(unsafe_code, reason = "heed opens environments so")]
 fn set_meta(path: &Path, name: &str, value: Option<&[u8]>) {

@@ -197,10 +197,8 @@ impl Eval<'_> {
             rows.retain(|(order, _)| compare_by(&query.order, order, cursor) == side);
         }
         if let Some(limit) = self.limit(query) {
-            let backwards = self
-                .cursor(query.page.as_ref())
-                .is_some_and(|(p, _)| matches!(p, Page::Before(_)));
-            if backwards {
+            // Before no cursor is before the end.
+            if matches!(query.page, Some(Page::Before(_))) {
                 rows.drain(..rows.len().saturating_sub(limit));
             } else {
                 rows.truncate(limit);

@@ -165,3 +165,51 @@ fn a_damaged_split_is_found_and_mended() {
         assert_eq!(database.store().rows(id as StructureId), before);
     }
 }
+
+/// The number is a fact: where the home has lost it, the copies do not follow the loss.
+#[test]
+fn a_lost_number_is_named_and_given_again() {
+    let database = popular();
+    let schema = Arc::clone(database.schema());
+    let content = || -> Vec<_> {
+        (0..schema.structure_names().len())
+            .map(|id| database.store().rows(id as StructureId))
+            .collect()
+    };
+    let before = content();
+    let post = database.entity("Post").unwrap();
+    let home = schema.access.homes[&post][0];
+    let layout = &schema.layouts[usize::from(home)];
+    let number = schema.design.splits[0].number();
+    let structure = &schema.design.structures[usize::from(home)];
+    let column = structure.columns.iter().position(|e| *e == number).unwrap();
+    // Of the first sub-partition two, of the second one, whose number is none; a full one stays full.
+    for (at, lost) in [(4, Value::Null), (9, Value::Null), (20, Value::Int(-1))] {
+        let (key, row) = before[usize::from(home)][at].clone();
+        let parts = layout.decode_key(&key, &row).unwrap();
+        let mut columns = layout.decode_row(&row).unwrap();
+        columns[column] = lost;
+        let row = layout.encode_row(&parts, &columns);
+        let job = move |_: &_| -> Result<_, StoreError> {
+            let mut writes = WriteSet::new();
+            writes.put(Phase::Homes, home, key.clone(), row.clone());
+            Ok((writes, ()))
+        };
+        database.store().change(job).unwrap();
+    }
+    let report = database.verify(&VerifyOptions::default()).unwrap();
+    let said: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    let name = &structure.name;
+    assert_eq!(
+        said,
+        [
+            format!("{name}: stale (id 5) of Post 5: @split_1: found null, expected 0"),
+            format!("{name}: stale (id 10) of Post 10: @split_1: found null, expected 0"),
+            format!("{name}: stale (id 21) of Post 21: @split_1: found -1, expected 1"),
+        ]
+    );
+    let repaired = database.repair(&VerifyOptions::default(), &mut |_| {});
+    let repaired = repaired.unwrap();
+    assert!(repaired.after.is_clean(), "{}", repaired.after.findings[0]);
+    assert_eq!(content(), before);
+}

@@ -8,7 +8,7 @@ use crate::words::{change, counted};
 use anyhow::{Result, bail};
 use clap::Args;
 use querent::{Database, Error, Receipt};
-use querent_compiler::codec::{RecordLayout, entity_row_from_json};
+use querent_compiler::codec::{Named, RecordLayout, entity_row_from_json};
 use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
 use std::path::PathBuf;
@@ -72,7 +72,8 @@ fn put_pairs(
     let keys: Vec<&str> = pairs.iter().map(|p| p.key.as_str()).collect();
     let cells: Vec<&str> = pairs.iter().map(|p| p.value.as_str()).collect();
     let model = database.model();
-    let row = RecordLayout::new(model, entity, &keys).and_then(|layout| layout.row(model, &cells));
+    let row = RecordLayout::new(model, entity, Named::Argument, &keys)
+        .and_then(|layout| layout.row(model, &cells));
     match row {
         Ok(row) => put_batch(database, entity, vec![row], "refused", total, terminal),
         Err(error) => {

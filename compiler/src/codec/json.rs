@@ -15,9 +15,39 @@ use crate::model::{EntityId, Model, Type};
 use crate::value::Value;
 use serde_json::{Map, Number, Value as Json};
 
+/// The JSON of one line of text.
+pub fn json_from_line(line: &[u8]) -> Result<Json, CodecError> {
+    check_text(line)?;
+    let json = serde_json::from_slice(line).map_err(|error| {
+        let found = format!("something that is not JSON ({})", syntax(&error));
+        CodecError::new(found, "an object")
+    })?;
+    says_once(line, &json)?;
+    Ok(json)
+}
+
+/// Names the first byte of a line that is not UTF-8.
+pub fn check_text(line: &[u8]) -> Result<(), CodecError> {
+    let Err(error) = std::str::from_utf8(line) else {
+        return Ok(());
+    };
+    let at = error.valid_up_to();
+    let byte = line.get(at).copied().unwrap_or_default();
+    let found = format!("the byte {byte:#04x} (column {})", at + 1);
+    Err(CodecError::new(found, "text in UTF-8"))
+}
+
+/// What is wrong with a text of one line that is not JSON, and where. The line that the parser counts
+/// is always the first.
+pub(super) fn syntax(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let why = text.split(" at line ").next().unwrap_or_default();
+    format!("{why}, column {}", error.column())
+}
+
 /// An error where an object of the text that this JSON was read from gives a name twice: only one
 /// of the two values is in it.
-pub fn says_once(text: &[u8], json: &Json) -> Result<(), CodecError> {
+pub(super) fn says_once(text: &[u8], json: &Json) -> Result<(), CodecError> {
     let (mut said, mut in_text, mut escaped) = (0, false, false);
     for &byte in text {
         match byte {

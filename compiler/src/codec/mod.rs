@@ -16,8 +16,8 @@ mod time;
 mod tests;
 
 pub use error::CodecError;
-pub use json::{from_json, says_once, to_json};
-pub use record::RecordLayout;
+pub use json::{check_text, from_json, json_from_line, to_json};
+pub use record::{Named, RecordLayout};
 pub use row::{entity_row_from_json, entity_row_to_json};
 pub use text::{from_text, to_text};
 

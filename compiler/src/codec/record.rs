@@ -1,4 +1,4 @@
-//! Fact rows from records of cells under one header (CSV).
+//! Fact rows from records of cells under one header (CSV), or of named arguments.
 
 use super::row::{
     Slot, TYPE, field_named, fill_row, has_type_field, slot_of, slots, subtype_named, unknown_field,
@@ -8,6 +8,32 @@ use crate::diagnostic::nearest;
 use crate::model::{EntityId, Field, Model, Type};
 use crate::value::Value;
 
+/// What the names of a record are to the person who wrote them. Messages speak of those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// The columns of a header.
+    Column,
+    /// Arguments, each `name=value`.
+    Argument,
+}
+
+impl Named {
+    fn noun(self) -> &'static str {
+        match self {
+            Named::Column => "column",
+            Named::Argument => "argument",
+        }
+    }
+
+    fn the(self, name: &str) -> String {
+        format!("the {} `{name}`", self.noun())
+    }
+
+    fn twice(self, name: &str) -> CodecError {
+        CodecError::new(format!("{} twice", self.the(name)), "each name once")
+    }
+}
+
 /// Where the columns of one header go in the rows of one entity.
 ///
 /// A column is a field's name, or leads into a reference's key or a record by dots: `label.user`,
@@ -15,6 +41,7 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct RecordLayout {
     entity: EntityId,
+    named: Named,
     columns: usize,
     type_column: Option<usize>,
     fields: Vec<(Field, Source)>,
@@ -36,11 +63,13 @@ impl RecordLayout {
     pub fn new<S: AsRef<str>>(
         model: &Model,
         entity: EntityId,
+        named: Named,
         header: &[S],
     ) -> Result<Self, CodecError> {
         let typed = has_type_field(model, entity);
         let mut layout = Self {
             entity,
+            named,
             columns: header.len(),
             type_column: None,
             fields: Vec::new(),
@@ -48,7 +77,7 @@ impl RecordLayout {
         for (column, name) in header.iter().map(AsRef::as_ref).enumerate() {
             if typed && name == TYPE {
                 if layout.type_column.replace(column).is_some() {
-                    return Err(twice(name));
+                    return Err(named.twice(name));
                 }
                 continue;
             }
@@ -58,13 +87,13 @@ impl RecordLayout {
                 .iter_mut()
                 .find(|(field, _)| *field == slot.field);
             if let Some((_, source)) = place {
-                add(model, &slot.ty, source, &path, column, name)?;
+                add(model, &slot.ty, source, &path, (column, named, name))?;
             } else {
-                let source = start(model, &slot.ty, &path, column, name)?;
+                let source = start(model, &slot.ty, &path, (column, named, name))?;
                 layout.fields.push((slot.field, source));
             }
         }
-        layout.check_required(model)?;
+        layout.check_required(model, header)?;
         Ok(layout)
     }
 
@@ -122,7 +151,7 @@ impl RecordLayout {
             .flat_map(|&e| slots(model, e))
             .map(|slot| slot.name);
         let error = CodecError {
-            found: format!("the column `{name}`"),
+            found: self.named.the(name),
             ..error
         };
         match nearest(name, below) {
@@ -131,38 +160,75 @@ impl RecordLayout {
         }
     }
 
-    fn check_required(&self, model: &Model) -> Result<(), CodecError> {
-        let missing = slots(model, self.entity).find(|slot| {
-            let has_column = self.fields.iter().any(|(field, _)| *field == slot.field);
-            !has_column && !is_optional(model, slot.field) && !slot.name.contains('@')
-        });
-        if let Some(slot) = missing {
-            return Err(CodecError::new(
-                format!("no column `{}`", slot.name),
-                format!("one, as every {} has it", model.entity(self.entity).name),
-            ));
+    /// Whether each field that is required has a column; names all that have none, because a person
+    /// would rather mend them together.
+    fn check_required<S: AsRef<str>>(&self, model: &Model, header: &[S]) -> Result<(), CodecError> {
+        let has_column = |slot: &Slot<'_>| self.fields.iter().any(|(f, _)| *f == slot.field);
+        let missing: Vec<Slot<'_>> = slots(model, self.entity)
+            .filter(|slot| !has_column(slot) && !is_optional(model, slot.field))
+            .filter(|slot| !slot.name.contains('@'))
+            .collect();
+        if !missing.is_empty() {
+            return Err(self.missing(model, &missing, header));
         }
         self.fields
             .iter()
             .try_for_each(|(field, source)| match slot_of(model, *field) {
-                Some(slot) => check_complete(model, &slot.ty, source).map_err(|e| e.at(slot.name)),
+                Some(slot) => {
+                    check_complete(model, &slot.ty, self.named, source).map_err(|e| e.at(slot.name))
+                }
                 None => Ok(()),
             })
+    }
+
+    fn missing<S: AsRef<str>>(
+        &self,
+        model: &Model,
+        missing: &[Slot<'_>],
+        header: &[S],
+    ) -> CodecError {
+        let entity = &model.entity(self.entity).name;
+        let names: Vec<String> = missing.iter().map(|s| format!("`{}`", s.name)).collect();
+        let error = CodecError::new(
+            format!("no {} {}", self.named.noun(), names.join(", ")),
+            match missing {
+                [_] => format!("one, as every {entity} has it"),
+                _ => format!("one of each, as every {entity} has them"),
+            },
+        );
+        match self.named {
+            Named::Column => {
+                let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
+                error.help(format!("the columns are: {}", header.join(", ")))
+            }
+            Named::Argument => {
+                let write = missing.iter().map(|slot| {
+                    let what = scalar::describe(model, &slot.ty);
+                    format!("{}=VALUE ({what})", slot.name)
+                });
+                error.help(format!("add {}", write.collect::<Vec<_>>().join(" ")))
+            }
+        }
     }
 }
 
 /// Whether each part that is required has a column.
-fn check_complete(model: &Model, ty: &Type, source: &Source) -> Result<(), CodecError> {
+fn check_complete(
+    model: &Model,
+    ty: &Type,
+    named: Named,
+    source: &Source,
+) -> Result<(), CodecError> {
     let Source::Parts(places) = source else {
         return Ok(());
     };
     let parts = parts(model, ty).unwrap_or_default();
     parts.iter().zip(places).try_for_each(|(part, place)| {
         match place {
-            Some(inner) => check_complete(model, &part.ty, inner),
+            Some(inner) => check_complete(model, &part.ty, named, inner),
             None if part.optional => Ok(()),
             None => Err(CodecError::new(
-                "no column",
+                format!("no {}", named.noun()),
                 scalar::describe(model, &part.ty),
             )),
         }
@@ -186,24 +252,22 @@ fn belongs(model: &Model, concrete: EntityId, slot: &Slot<'_>) -> bool {
     slots(model, concrete).any(|own| own.field == slot.field)
 }
 
-fn twice(name: &str) -> CodecError {
-    CodecError::new(format!("the column `{name}` twice"), "each name once")
-}
+/// A column: its position, and what and how it is called.
+type Heading<'n> = (usize, Named, &'n str);
 
 /// The source of a value whose first column this is.
 fn start(
     model: &Model,
     ty: &Type,
     path: &[&str],
-    column: usize,
-    name: &str,
+    column: Heading<'_>,
 ) -> Result<Source, CodecError> {
     if path.is_empty() {
-        return Ok(Source::Cell(column));
+        return Ok(Source::Cell(column.0));
     }
     let count = parts(model, ty).map_or(0, |p| p.len());
     let mut source = Source::Parts(vec![None; count]);
-    add(model, ty, &mut source, path, column, name)?;
+    add(model, ty, &mut source, path, column)?;
     Ok(source)
 }
 
@@ -213,15 +277,18 @@ fn add(
     ty: &Type,
     source: &mut Source,
     path: &[&str],
-    column: usize,
-    name: &str,
+    column: Heading<'_>,
 ) -> Result<(), CodecError> {
+    let (_, named, name) = column;
     let ([first, rest @ ..], Source::Parts(places)) = (path, source) else {
-        return Err(twice(name).help("a field is one column, or one column for each of its parts"));
+        let noun = named.noun();
+        return Err(named.twice(name).help(format!(
+            "a field is one {noun}, or one {noun} for each of its parts"
+        )));
     };
     let Some(parts) = parts(model, ty) else {
         let expected = format!("{} without parts", scalar::describe(model, ty));
-        return Err(CodecError::new(format!("the column `{name}`"), expected));
+        return Err(CodecError::new(named.the(name), expected));
     };
     let names: Vec<&str> = parts.iter().map(|p| p.name).collect();
     let found = parts
@@ -231,14 +298,14 @@ fn add(
     let Some((part, place)) = found else {
         let error = CodecError::unknown_name("", first, "its parts", &names);
         return Err(CodecError {
-            found: format!("the column `{name}`"),
+            found: named.the(name),
             ..error
         });
     };
     if let Some(inner) = place {
-        add(model, &part.ty, inner, rest, column, name)
+        add(model, &part.ty, inner, rest, column)
     } else {
-        *place = Some(start(model, &part.ty, rest, column, name)?);
+        *place = Some(start(model, &part.ty, rest, column)?);
         Ok(())
     }
 }

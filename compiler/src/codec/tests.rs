@@ -456,6 +456,7 @@ fn rows_from_records() {
         RecordLayout::new(
             &model,
             entity(&model, name),
+            Named::Column,
             &header.split(',').collect::<Vec<_>>(),
         )
     };
@@ -513,7 +514,7 @@ fn rows_from_records() {
     );
     assert_eq!(
         say(row("Mail", "id", "")),
-        "found no column `tags`, expected one, as every Mail has it"
+        "found no column `tags`, expected one, as every Mail has it; the columns are: id"
     );
     assert_eq!(
         say(row("Mail", "id,tags,id", "")),
@@ -526,5 +527,28 @@ fn rows_from_records() {
     assert_eq!(
         say(row("User", "id,name", "x|a")),
         "id: found `x`, expected a whole number"
+    );
+    // The same as arguments: nobody who wrote those has seen a column.
+    let arguments = |name: &str, names: &[&str]| {
+        let layout = RecordLayout::new(&model, entity(&model, name), Named::Argument, names);
+        layout.unwrap_err().to_string()
+    };
+    assert_eq!(
+        arguments("User", &["address.city"]),
+        "found no argument `id`, `name`, expected one of each, as every User has them; \
+         add id=VALUE (a whole number) name=VALUE (text)"
+    );
+    assert_eq!(
+        arguments("Mail", &["id", "tags", "label.name"]),
+        "label.user: found no argument, expected the key of User: its id"
+    );
+    assert_eq!(
+        arguments("Mail", &["id", "tgas"]),
+        "found the argument `tgas`, expected a name of Mail; did you mean `tags`?"
+    );
+    assert_eq!(
+        arguments("Mail", &["id", "tags", "id"]),
+        "found the argument `id` twice, expected each name once; a field is one argument, or one \
+         argument for each of its parts"
     );
 }

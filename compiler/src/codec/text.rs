@@ -3,7 +3,8 @@
 //! Scalars stand for themselves. Collections, records, points and keys of several parts are JSON.
 //! An empty cell is null where the value is optional; else the empty text, the empty collection.
 
-use super::{CodecError, from_json, key_parts, says_once, scalar, to_json};
+use super::json::{says_once, syntax};
+use super::{CodecError, from_json, key_parts, scalar, to_json};
 use crate::model::{Model, Type};
 use crate::value::Value;
 
@@ -60,7 +61,7 @@ fn json(model: &Model, ty: &Type, text: &str) -> Result<Value, CodecError> {
             scalar::quote(text),
             format!("JSON: {}", scalar::describe(model, ty)),
         )
-        .help(why.to_string())
+        .help(syntax(&why))
     })?;
     says_once(text.as_bytes(), &json)?;
     from_json(model, ty, false, &json)

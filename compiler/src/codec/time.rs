@@ -4,6 +4,7 @@
 //! as they need (`+12026-01-31`, `-0044-03-15`), the expanded form of ISO 8601.
 
 use super::CodecError;
+use super::scalar::quote;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -21,7 +22,7 @@ pub(super) fn timestamp_to_text(millis: i64) -> String {
 
 /// Reads `2026-01-31`.
 pub(super) fn date_from_text(text: &str) -> Result<i32, CodecError> {
-    let error = || CodecError::new(format!("`{text}`"), "a date such as 2026-01-31");
+    let error = || CodecError::new(quote(text), "a date such as 2026-01-31");
     let (days, rest) = read_date(text).ok_or_else(error)?;
     if !rest.is_empty() {
         return Err(error());
@@ -37,7 +38,7 @@ pub(super) fn timestamp_from_text(text: &str) -> Result<i64, CodecError> {
     }
     let error = || {
         CodecError::new(
-            format!("`{text}`"),
+            quote(text),
             "a timestamp such as 2026-01-31T12:00:00Z, or milliseconds since 1970",
         )
     };

@@ -213,7 +213,7 @@ const ATTEMPTS: usize = 6;
 
 /// Designs a model.
 pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
-    let mut learned = Learned::default();
+    let mut learned = Learned::given(model, options);
     loop {
         let model = model.with_splits(&learned.splits);
         if let Some(Made { mut design, .. }) = attempt(&model, options, &mut learned)? {

@@ -8,9 +8,10 @@
 //! merges the sub-partitions that it lists, which for most keys is one.
 
 use super::options::Planner;
-use super::shape::{Requirement, ShapeId};
+use super::shape::{Requirement, ShapeId, skeleton};
 use super::spread::{FILL, Learned, directory, spread};
-use super::{Design, select::Home};
+use super::stats::{Extent, Stats};
+use super::{Design, Options, select::Home};
 use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};
 use crate::view::{Kind, Structure};
 use std::collections::BTreeMap;
@@ -92,17 +93,13 @@ impl Planner<'_> {
     }
 
     fn wish(&self, s: &Structure, capacity: u64) -> Wish {
-        let partition: Vec<&Expr> = s.partition.iter().collect();
-        let rows = self.stats.rows_per(s, &partition);
-        // Only what fills those before it opens another: n rows are in ceil(n / capacity) of them.
-        let most = (rows.max / capacity as f64).ceil().max(1.0);
-        let average = 1.0 + (rows.avg - 1.0).max(0.0) / capacity as f64;
+        let sub_partitions = sub_partitions(self.stats, s, capacity);
         Wish {
             entity: s.anchor,
             partition: s.partition.clone(),
             capacity,
-            average: average.min(most),
-            most,
+            average: sub_partitions.avg,
+            most: sub_partitions.max,
         }
     }
 
@@ -139,14 +136,53 @@ impl Planner<'_> {
     }
 }
 
+/// How many sub-partitions a key has, of a structure that is not split yet.
+fn sub_partitions(stats: Stats, s: &Structure, capacity: u64) -> Extent {
+    let partition: Vec<&Expr> = s.partition.iter().collect();
+    let rows = stats.rows_per(s, &partition);
+    // Only what fills those before it opens another: n rows are in ceil(n / capacity) of them.
+    let max = (rows.max / capacity as f64).ceil().max(1.0);
+    let avg = 1.0 + (rows.avg - 1.0).max(0.0) / capacity as f64;
+    Extent {
+        avg: avg.min(max),
+        max,
+    }
+}
+
 impl Learned {
+    /// What is known at the start: what a person's schema splits, which stays as it was given.
+    pub(super) fn given(model: &Model, options: &Options) -> Learned {
+        let mut learned = Learned::default();
+        if let Some(schema) = &options.given {
+            learned.splits.clone_from(&schema.splits);
+            learned.given = schema.splits.len();
+        }
+        for split in &mut learned.splits {
+            let partition = split.partition.clone();
+            let s = skeleton(
+                model,
+                split.entity,
+                &[],
+                &[],
+                partition,
+                vec![],
+                Kind::Lists,
+            );
+            let counted = sub_partitions(options.target.stats(model), &s, split.capacity);
+            (split.average, split.most) = (counted.avg, counted.max);
+        }
+        learned
+    }
+
     /// Takes in what candidates ask to be split; true where that is news.
     pub(super) fn wishes(&mut self, planner: &Planner) -> bool {
         let mut news = false;
         for wish in planner.pressure.wishes() {
-            let same = |s: &&mut Split| s.entity == wish.entity && s.partition == wish.partition;
-            let known = self.splits.iter_mut().find(same);
-            if known.as_ref().is_some_and(|s| s.capacity <= wish.capacity) {
+            let same = |s: &Split| s.entity == wish.entity && s.partition == wish.partition;
+            let at = self.splits.iter().position(same);
+            let known = at.and_then(|at| self.splits.get_mut(at));
+            let enough = |s: &&mut Split| s.capacity <= wish.capacity;
+            if at.is_some_and(|at| at < self.given) || known.as_ref().is_some_and(enough) {
                 continue;
             }
             news = true;
@@ -162,6 +198,10 @@ impl Learned {
                 Some(known) => *known = split,
                 None => self.splits.push(split),
             }
+        }
+        // A schema that is printed and read again numbers them alike.
+        if let Some(learned) = self.splits.get_mut(self.given..) {
+            learned.sort_by(Split::in_order);
         }
         news
     }

@@ -2,10 +2,11 @@
 //! statement, effects of every change, and what must be kept whatever it costs.
 
 use super::options::{PlanOption, Planner};
+use super::popular_key::is_split;
 use super::select::{Home, Programme, Reader, Writer};
 use super::shape::{self, Requirement, ShapeId, field_paths};
 use super::sizes::Thermometer;
-use super::spread::Learned;
+use super::spread::{Learned, directory};
 use super::stats::Extent;
 use super::target::Support;
 use super::{DesignError, Options, change, expiry, support};
@@ -270,6 +271,18 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
     };
     for structure in &given.structures {
         planner.shapes.give(planner.model, structure.clone());
+    }
+    for structure in given
+        .structures
+        .iter()
+        .filter(|s| is_split(planner.model, s))
+    {
+        // Nothing can be inserted without the totals, whoever reads them.
+        if let Some(totals) = directory(planner.model, structure)
+            && planner.shapes.known(&totals).is_none()
+        {
+            planner.shapes.intern(planner.model, totals);
+        }
     }
     planner.growing = false;
     let mut found = round(planner);

@@ -1,41 +1,52 @@
 //! Structures as a `schema` block of the language, from which they can be read again.
 
 use super::display::{Printer, direction, key_part};
-use super::popular_key::{split_by, split_of};
+use super::popular_key::split_by;
 use crate::model::{Expr, Item, Model, NUMBER, NodeId, Query};
 use crate::view::{Kind, Structure};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A `schema` block with these structures. Those of popular keys that are split are left out: the
-/// numbers that they are keyed by are the database's to give, and no text names them.
+/// A `schema` block with these structures.
 pub fn schema(model: &Model, name: &str, structures: &[Structure]) -> String {
     let mut out = format!("schema {name} {{\n");
-    for s in structures.iter().filter(|s| split_of(model, s).is_none()) {
+    for s in structures {
         let printer = Printer::of_structure(model, s);
+        // A number is named by what is split: the name that it has is the database's.
+        let number = |e: &Expr| {
+            let split = split_by(model, e)?;
+            let shared: Vec<String> = split.partition.iter().map(|e| printer.expr(e)).collect();
+            Some(number(&shared, &split.capacity.to_string()))
+        };
+        let part = |e: &Expr| number(e).unwrap_or_else(|| key_part(&printer, e));
         let parts = Written {
             name: &s.name,
             kind: kind(s),
             anchor: model.entity(s.anchor).name.clone(),
             over: over(&printer, s),
             filter: s.filter.iter().map(|p| printer.pred(p)).collect(),
-            partition: s.partition.iter().map(|e| key_part(&printer, e)).collect(),
+            partition: s.partition.iter().map(part).collect(),
             clustering: s
                 .clustering
                 .iter()
-                .map(|(e, d)| format!("{} {}", key_part(&printer, e), direction(*d)))
+                .map(|(e, d)| format!("{} {}", part(e), direction(*d)))
                 .collect(),
             columns: s
                 .columns
                 .iter()
-                .filter(|e| split_by(model, e).is_none())
-                .map(|e| column(&printer, e))
+                .map(|e| number(e).unwrap_or_else(|| column(&printer, e)))
                 .collect(),
         };
         parts.write(&mut out);
     }
     out.push_str("}\n");
     out
+}
+
+/// The number of a sub-partition, as it is written: what is split, and how many rows one holds.
+fn number(shared: &[String], rows: &str) -> String {
+    format!("split({}, {rows})", shared.join(", "))
 }
 
 /// `lists` or `groups`, as it is written.
@@ -176,15 +187,15 @@ pub fn schema_of_json(name: &str, design: &Value) -> Result<String, String> {
         "found no list `structures`, expected a design as `querent design --format json` prints it",
     )?;
     let mut out = format!("schema {name} {{\n");
-    // As above: what is keyed by numbers that no text names is left out.
-    let named = structures.iter().enumerate();
-    for (at, s) in named.filter(|(_, s)| s.get("split").is_none()) {
+    let numbers = numbers_of_json(structures);
+    for (at, s) in structures.iter().enumerate() {
         let read = |field: &str| -> Result<Vec<String>, String> {
+            let written = |text: &str| numbers.get(text).map_or(text, String::as_str).to_owned();
             let texts = |v: &Value| match v {
-                Value::String(text) => Some(text.clone()),
+                Value::String(text) => Some(written(text)),
                 Value::Array(parts) => {
-                    let parts: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
-                    parts.map(|p| p.join(" "))
+                    let parts = parts.iter().map(|part| part.as_str().map(written));
+                    Some(parts.collect::<Option<Vec<_>>>()?.join(" "))
                 }
                 _ => None,
             };
@@ -216,13 +227,33 @@ pub fn schema_of_json(name: &str, design: &Value) -> Result<String, String> {
             filter: read("where")?,
             partition: read("partition")?,
             clustering: read("clustering")?,
-            columns: read("columns")?
-                .into_iter()
-                .filter(|c| !c.starts_with(NUMBER))
-                .collect(),
+            columns: read("columns")?,
         };
         written.write(&mut out);
     }
     out.push_str("}\n");
     Ok(out)
+}
+
+/// How the numbers of sub-partitions are written, by their names in a design printed as JSON.
+fn numbers_of_json(structures: &[Value]) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    for s in structures {
+        let Some(rows) = s.get("split").and_then(|split| split.get("partition_rows")) else {
+            continue;
+        };
+        let texts = |field: &str| s.get(field).and_then(Value::as_array).into_iter().flatten();
+        let ordered = texts("clustering").filter_map(|term| term.get(0));
+        let key = texts("partition").chain(ordered);
+        let mut key = key.filter_map(Value::as_str);
+        if let Some(name) = key.find(|part| part.starts_with(NUMBER)) {
+            let shared = texts("partition").filter_map(Value::as_str);
+            let shared: Vec<String> = shared
+                .filter(|part| !part.starts_with(NUMBER))
+                .map(String::from)
+                .collect();
+            out.insert(name.to_owned(), number(&shared, &rows.to_string()));
+        }
+    }
+    out
 }

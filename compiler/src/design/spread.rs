@@ -161,6 +161,8 @@ impl Pressure {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
     pub(super) splits: Vec<Split>,
+    /// So many of them, the first, a person has given.
+    pub(super) given: usize,
     /// Designs made so far.
     pub(super) attempts: usize,
     columns: BTreeMap<Structure, Vec<Expr>>,

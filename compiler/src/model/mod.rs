@@ -82,6 +82,10 @@ pub struct Schema {
     pub name: String,
     /// Structures, in the order of the text.
     pub structures: Vec<crate::view::Structure>,
+    /// Popular keys that they split: they are read with [`Model::with_splits`] of these. How many
+    /// sub-partitions there are follows from volumes, and is for the designer to say.
+    #[serde(default)]
+    pub splits: Vec<Split>,
 }
 
 /// An enumeration; a member is stored as its position.

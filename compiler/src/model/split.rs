@@ -32,6 +32,12 @@ pub struct Split {
 }
 
 impl Split {
+    /// The order in which splits are numbered: by what is split.
+    pub(crate) fn in_order(&self, other: &Split) -> std::cmp::Ordering {
+        let named = |s: &Split| (s.entity, s.partition.clone());
+        named(self).cmp(&named(other))
+    }
+
     /// The number, as a path from the instance.
     pub fn number(&self) -> Expr {
         Expr::Path {

@@ -61,15 +61,8 @@ impl Context<'_> {
                 this.expect_type(&found, &list_type, list.span)?;
                 Some(Pred::InList(left, right))
             }),
-            ExprKind::IsNull(value) => self.exists(scope, |this, inner| {
-                inner.elements = false;
-                this.value(inner, value, None).map(|(e, _)| Pred::IsNull(e))
-            }),
-            ExprKind::IsNotNull(value) => self.exists(scope, |this, inner| {
-                inner.elements = false;
-                let (e, _) = this.value(inner, value, None)?;
-                Some(Pred::Not(Box::new(Pred::IsNull(e))))
-            }),
+            ExprKind::IsNull(value) => self.absence(scope, value, true),
+            ExprKind::IsNotNull(value) => self.absence(scope, value, false),
             ExprKind::Has(collection, element) => self.has(scope, collection, element),
             ExprKind::Any(path, inner) => self.any(scope, path, inner.as_deref()),
             ExprKind::Later(what) => self.not_yet(expr.span, what),
@@ -126,6 +119,32 @@ impl Context<'_> {
             from,
             over: inner.over,
             filter: Some(Box::new(pred)),
+        })
+    }
+
+    /// `is null`, or `is not null`. What there is is never null, so of a path that ends at many
+    /// instances it says that there are none; of all else, that some value is null.
+    fn absence(&mut self, scope: &Scope, value: &ast::Expr, absent: bool) -> Option<Pred> {
+        let said = |so: bool, pred: Pred| {
+            if so { pred } else { Pred::Not(Box::new(pred)) }
+        };
+        if let ExprKind::Path(path) = &value.kind {
+            let mut inner = scope.inside(false, false, Aggregates::Subqueries);
+            let cursor = self.walk(&mut inner, path)?;
+            if cursor.fresh && matches!(cursor.place, Place::Instance(_)) {
+                let some = Pred::Exists {
+                    from: scope.here.node,
+                    over: inner.over,
+                    filter: None,
+                };
+                return Some(said(!absent, some));
+            }
+        }
+        self.exists(scope, |this, inner| {
+            // A collection is null as a whole: its elements were not asked for.
+            inner.elements = false;
+            let (value, _) = this.value(inner, value, None)?;
+            Some(said(absent, Pred::IsNull(value)))
         })
     }
 

@@ -27,21 +27,27 @@ impl Context<'_> {
 }
 
 impl Resolver<'_> {
+    /// A context that knows of no parameters yet.
+    pub(super) fn context(&self) -> Context<'_> {
+        Context {
+            text: self.text,
+            model: &self.model,
+            later: &self.later,
+            params: Params::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+
     /// Runs a resolution twice, the second time with the types of parameters that the first found.
     pub(super) fn twice<T>(
         &mut self,
         run: impl Fn(&mut Context) -> Option<T>,
     ) -> Option<(T, Vec<Param>)> {
-        let context = |params| Context {
-            text: self.text,
-            model: &self.model,
-            later: &self.later,
-            params,
-            diagnostics: Vec::new(),
-        };
-        let mut first = context(Params::default());
+        let mut first = self.context();
         run(&mut first);
-        let mut second = context(first.params.settled());
+        let settled = first.params.settled();
+        let mut second = self.context();
+        second.params = settled;
         let result = run(&mut second);
         let Context {
             params,

@@ -1,11 +1,13 @@
 //! Schemas: structures given by a person, as the same values that the designer makes.
 
 use super::context::Context;
-use super::scope::{Aggregates, Scope};
+use super::scope::{Aggregates, Node, Scope};
 use super::{Names, Resolver};
 use crate::design::spread::spread;
 use crate::diagnostic::{Diagnostic, codes};
-use crate::model::{Direction, EntityId, Expr, Function, Leaf, Pred, Schema, Type};
+use crate::model::{
+    AttributeId, Direction, EntityId, Expr, Function, Leaf, Pred, Schema, Split, Type,
+};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, ExprKind, StructureDeclaration};
 use crate::value::Value;
@@ -15,6 +17,9 @@ impl Resolver<'_> {
     pub(super) fn schema(&mut self, schema: &ast::Schema) {
         let mut names = Names::default();
         let mut structures = Vec::new();
+        // The numbers of sub-partitions are facts of this schema's rows, and of no other's.
+        let splits = self.splits(schema);
+        self.model = self.model.with_splits(&splits);
         for declared in &schema.structures {
             names.declare(&declared.name, "structure", &mut self.diagnostics);
             let Some(anchor) = self.anchor(&declared.anchor) else {
@@ -28,7 +33,46 @@ impl Resolver<'_> {
             structures.extend(resolved.map(|(s, _)| s));
         }
         let name = schema.name.text.clone();
-        self.model.schemas.push(Schema { name, structures });
+        let splits = self.model.splits.clone();
+        self.model = self.model.with_splits(&[]);
+        self.model.schemas.push(Schema {
+            name,
+            structures,
+            splits,
+        });
+    }
+
+    /// What the keys of a schema split, each once, in an order that does not depend on that of the
+    /// structures. What is wrong with one is said where its structure is read.
+    fn splits(&mut self, schema: &ast::Schema) -> Vec<Split> {
+        let mut out: Vec<Split> = Vec::new();
+        for declared in &schema.structures {
+            let Some(anchor) = self.model.entity_named(&declared.anchor.text) else {
+                continue;
+            };
+            let ordered = declared.clustering.iter().map(|term| &term.expr);
+            let parts = declared.partition.iter().chain(ordered);
+            let mut context = self.context();
+            let root = context.model.entity(anchor).root;
+            for call in parts.filter_map(split_call) {
+                let Some((partition, capacity)) = context.split(anchor, call) else {
+                    continue;
+                };
+                let same = |s: &Split| s.entity == root && s.partition == partition;
+                if !out.iter().any(same) {
+                    out.push(Split {
+                        entity: root,
+                        attribute: AttributeId(u32::MAX),
+                        partition,
+                        capacity,
+                        average: 1.0,
+                        most: 1.0,
+                    });
+                }
+            }
+        }
+        out.sort_by(Split::in_order);
+        out
     }
 
     /// An entity, or the entity of a relationship's links.
@@ -167,12 +211,19 @@ impl Context<'_> {
         Some(())
     }
 
-    /// `bucket(at, day)` and `hash(id, 16)`, which stand in keys only.
+    /// `bucket(at, day)`, `hash(id, 16)` and `split(author, 1000)`, which stand in keys only.
     #[expect(
         clippy::option_option,
         reason = "none: it is another form; some none: it was reported"
     )]
     fn spreading(&mut self, scope: &mut Scope, part: &ast::Expr) -> Option<Option<(Expr, Type)>> {
+        if let Some(call) = split_call(part) {
+            let anchor = scope.nodes.first()?;
+            let Node::Instance(anchor) = anchor else {
+                return None;
+            };
+            return Some(self.sub_partition(*anchor, call, part.span));
+        }
         let ExprKind::Call(call) = &part.kind else {
             return None;
         };
@@ -220,6 +271,67 @@ impl Context<'_> {
         Some((Expr::Call(Function::Hash, args), Type::BigInt))
     }
 
+    /// What instances share whose sub-partitions are numbered, and how many one of these holds.
+    fn split(&mut self, anchor: EntityId, call: &ast::Call) -> Option<(Vec<Expr>, u64)> {
+        let Some((capacity, shared @ [_, ..])) = call.arguments.split_last() else {
+            return self.no_split(call);
+        };
+        let root = self.model.entity(anchor).root;
+        let mut scope = Scope::of(anchor, Aggregates::None);
+        let mut partition = Vec::new();
+        for part in shared {
+            let (expr, ty) = self.value(&mut scope, part, None)?;
+            let scalars = self.scalars(expr, &ty);
+            let own = |e: &Expr| crate::model::own(self.model, root, e).is_some();
+            if !scalars.iter().all(own) {
+                let message = "what is split is for the instance itself to say";
+                let found = Diagnostic::new(codes::KEY_VALUE, part.span, message);
+                return self.fail(found.help("name its own attributes, or what it refers to"));
+            }
+            partition.extend(scalars);
+        }
+        match self.constant(capacity, Some(&Type::BigInt))?.0 {
+            Value::Int(rows @ 1..) => Some((unique(partition), rows.unsigned_abs())),
+            _ => self.no_split(call),
+        }
+    }
+
+    fn no_split<T>(&mut self, call: &ast::Call) -> Option<T> {
+        let message = "a sub-partition holds some rows of what is split";
+        let found = Diagnostic::new(codes::KEY_VALUE, call.name.span, message);
+        self.fail(found.help("write `split(author, 1000)`"))
+    }
+
+    /// The number of the instance's sub-partition.
+    fn sub_partition(
+        &mut self,
+        anchor: EntityId,
+        call: &ast::Call,
+        span: Span,
+    ) -> Option<(Expr, Type)> {
+        let (partition, capacity) = self.split(anchor, call)?;
+        let root = self.model.entity(anchor).root;
+        let mut splits = self.model.splits.iter();
+        let same = splits.find(|s| s.entity == root && s.partition == partition);
+        if let Some(split) = same.filter(|s| s.capacity == capacity) {
+            return Some((split.number(), Type::Int));
+        }
+        let (message, help) = match same {
+            Some(split) => (
+                format!(
+                    "sub-partitions of {capacity} and of {} rows",
+                    split.capacity
+                ),
+                "write the same number wherever the same is split",
+            ),
+            None => (
+                "no structure of the schema is split so".to_owned(),
+                "put it into the key of the structure that is split, and into that of its totals",
+            ),
+        };
+        self.fail(Diagnostic::new(codes::KEY_VALUE, span, message).help(help))
+    }
+
     /// What is kept of one item.
     fn keep(&mut self, scope: &mut Scope, item: &ast::Item, s: &mut Structure) -> Option<()> {
         let unfolded = scope.over.len();
@@ -231,7 +343,14 @@ impl Context<'_> {
                     *span,
                 )
             }
-            ast::Item::Value { expr, .. } => (vec![self.item_value(scope, expr)?], expr.span),
+            // A home keeps the number too.
+            ast::Item::Value { expr, .. } => match split_call(expr) {
+                Some(call) => (
+                    vec![self.sub_partition(s.anchor, call, expr.span)?],
+                    expr.span,
+                ),
+                None => (vec![self.item_value(scope, expr)?], expr.span),
+            },
         };
         for (expr, ty) in kept {
             for column in self.scalars(expr, &ty) {
@@ -298,6 +417,14 @@ impl Context<'_> {
         let message = "a structure is kept for all parameters: it has none of its own";
         let found = Diagnostic::new(codes::NOT_KEPT, span, message);
         self.fail(found.help("put what a question compares with a parameter into the key"))
+    }
+}
+
+/// `split(…)`, if that is what is written.
+fn split_call(expr: &ast::Expr) -> Option<&ast::Call> {
+    match &expr.kind {
+        ExprKind::Call(call) if call.name.text == "split" => Some(call),
+        _ => None,
     }
 }
 

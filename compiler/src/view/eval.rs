@@ -6,7 +6,7 @@
 use super::facts::{Facts, Key, slot_value};
 use super::typing::attribute_slot;
 use crate::model::{
-    Aggregate, Direction, EntityId, Expr, Field, Leaf, Many, Model, NodeId, Pred, Query,
+    Aggregate, Direction, EntityId, Expr, Field, Leaf, Many, Model, NodeId, Page, Pred, Query,
     ReferenceId, Unfold,
 };
 use crate::value::Value;
@@ -415,7 +415,13 @@ impl<'a, F: Facts> Eval<'a, F> {
             },
             None => usize::MAX,
         };
-        Ok(rows.into_iter().take(limit).map(|(_, row)| row).collect())
+        // Nothing that is kept has a cursor, and before none is before the end.
+        let skipped = match query.page {
+            Some(Page::Before(_)) => rows.len().saturating_sub(limit),
+            _ => 0,
+        };
+        let shown = rows.into_iter().skip(skipped).take(limit);
+        Ok(shown.map(|(_, row)| row).collect())
     }
 }
 

@@ -157,21 +157,3 @@ pub(super) enum OpKind {
         parts: aggregate::Parts,
     },
 }
-
-impl BoundOp {
-    /// Its input.
-    pub(super) fn input(&self) -> Option<&BoundOp> {
-        match &self.kind {
-            OpKind::Input => None,
-            OpKind::Get { input, .. }
-            | OpKind::Merge { input, .. }
-            | OpKind::Elements { input, .. }
-            | OpKind::Filter { input, .. }
-            | OpKind::Distinct { input, .. }
-            | OpKind::Sort { input, .. }
-            | OpKind::Page { input, .. }
-            | OpKind::Limit { input, .. }
-            | OpKind::Aggregate { input, .. } => Some(&input.op),
-        }
-    }
-}

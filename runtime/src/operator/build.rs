@@ -166,7 +166,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 let Some(limit) = self.count(count)? else {
                     return self.pass(step, input, demand);
                 };
-                if *last && !self.starts_anew(&input.op) {
+                if *last {
                     return self.last(step, input, limit);
                 }
                 let limit = demand.limit.map_or(limit, |above| above.min(limit));
@@ -300,20 +300,6 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             kept,
             complete: false,
         }))
-    }
-
-    /// True if the rows before a cursor are asked for without a cursor: then from the start.
-    fn starts_anew(&self, op: &BoundOp) -> bool {
-        let page = match &op.kind {
-            OpKind::Get { bounds, .. } => bounds.page.as_ref(),
-            OpKind::Merge { parts, .. } => parts.bounds.page.as_ref(),
-            OpKind::Page { page, .. } => Some(page),
-            _ => None,
-        };
-        match page {
-            Some(page) => self.page_value(page).is_null(),
-            None => op.input().is_some_and(|input| self.starts_anew(input)),
-        }
     }
 
     fn page_value(&self, page: &model::Page) -> &'a Value {

@@ -52,6 +52,7 @@ pub fn calibrate(
     let model = model.ok_or(Error::Model(found))?.scaled(rows);
     let given = model.schemas.first().cloned();
     let given = given.unwrap_or_else(|| model::Schema {
+        splits: vec![],
         name: String::new(),
         structures: vec![],
     });

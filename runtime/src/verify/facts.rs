@@ -1,5 +1,6 @@
 //! The facts as verify sees them: damage is an error, and referrers come from an index of its own.
 
+use super::popular_key::Unnumbered;
 use crate::facts::{FactError, StoreFacts};
 use crate::recompute::ReferrerIndex;
 use crate::row::RowError;
@@ -9,13 +10,15 @@ use querent_compiler::value::Value;
 use querent_compiler::view::facts::{Facts, Key};
 use std::collections::BTreeSet;
 
-/// Home rows that cannot be read.
+/// Home rows that cannot be read, or have lost what the database gave them.
 #[derive(Debug, Default)]
 pub(super) struct Damage {
     /// Instances of which a fact cannot be read.
     pub(super) instances: BTreeSet<(EntityId, Key)>,
     /// Entities with a home row of which not even the key can be read.
     pub(super) nameless: BTreeSet<EntityId>,
+    /// Instances without the number of their sub-partition.
+    pub(super) unnumbered: Unnumbered,
 }
 
 impl Damage {
@@ -59,6 +62,9 @@ impl<R: Reader> Facts for Audited<'_, R> {
 
     fn value(&self, entity: EntityId, key: &[Value], slot: usize) -> Result<Value, FactError> {
         self.refuse_damage(entity, key)?;
+        if let Some(number) = self.damage.unnumbered.given(entity, key, slot) {
+            return Ok(number.clone());
+        }
         self.stored.value(entity, key, slot)
     }
 

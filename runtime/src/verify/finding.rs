@@ -156,6 +156,11 @@ impl<'s> Namer<'s> {
             .collect()
     }
 
+    /// The anchor's key of a stored row; none where it cannot be read.
+    pub(super) fn anchor_of(&self, key: &[u8], row: &[u8]) -> Option<Vec<Value>> {
+        self.anchor(&self.layout.decode_key(key, row).ok()?)
+    }
+
     /// A finding about a row: what is stored, or what should be.
     pub(super) fn finding(&self, kind: FindingKind, key: &[u8], row: &[u8]) -> Finding {
         let parts = self.layout.decode_key(key, row);

@@ -93,12 +93,16 @@ pub(super) fn examine<R: Reader>(
             };
             referrers.add(schema, root, &instance, &values)?;
             numbers.add(schema, root, &values)?;
+            damage
+                .unnumbered
+                .note(&schema.model, root, &instance, &values);
             for problem in problems(&schema.model, &facts, root, &values)? {
                 tell(say(problem.0, problem.1, problem.2))?;
             }
             note_unique(&schema.model, root, &instance, &values, &mut unique)?;
         }
     }
+    damage.unnumbered.number(schema, reader)?;
     shared(&schema.model, unique, each)?;
     numbers.compare(schema, reader, each)
 }

@@ -3,12 +3,13 @@
 //!
 //! The home is the authority. What it says of an instance is checked by itself (can it be read, do
 //! its references lead somewhere, are unique values unique, do sequences go on behind the numbers
-//! given); everything else is compared with what follows from it. Referrers are taken from an index
+//! given, has each row the number of its sub-partition); everything else is compared with what follows from it. Referrers are taken from an index
 //! made of the homes, so that damage in one structure is not carried into another.
 
 mod facts;
 mod finding;
 mod homes;
+mod popular_key;
 mod repair;
 mod rows;
 mod sequences;
@@ -26,6 +27,7 @@ use crate::recompute::ReferrerSorter;
 use crate::store::{Store, StoreError};
 use crate::{Database, Error};
 use facts::Damage;
+use finding::Namer;
 use querent_compiler::design::StructureId;
 use serde::Serialize;
 use std::collections::BTreeMap;

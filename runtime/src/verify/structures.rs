@@ -2,6 +2,7 @@
 
 use super::facts::{Audited, Damage};
 use super::finding::{Namer, hex};
+use super::rows::each_anchor;
 use super::{ANCHORS_PER_MEMORY, Each, Finding, FindingKind, Found, Mend, StoredRows, is_damage};
 use crate::Error;
 use crate::facts::StoreFacts;
@@ -11,7 +12,6 @@ use crate::schema::Schema;
 use crate::store::Reader;
 use querent_compiler::design::StructureId;
 use querent_compiler::model::EntityId;
-use querent_compiler::value::Value;
 use querent_compiler::view::Kind;
 use querent_compiler::view::facts::Key;
 use std::cmp::Ordering;
@@ -161,10 +161,7 @@ impl<R: Reader> Audit<'_, R> {
         collector: &mut Collector<'_>,
     ) -> Result<BTreeSet<Key>, Error> {
         let mut blocked = BTreeSet::new();
-        let (Some(namer), Some(layout)) = (
-            Namer::new(self.schema, home),
-            self.schema.layouts.get(usize::from(home)),
-        ) else {
+        let Some(namer) = Namer::new(self.schema, home) else {
             return Ok(blocked);
         };
         let facts = || Audited {
@@ -173,29 +170,21 @@ impl<R: Reader> Audit<'_, R> {
             referrers: self.referrers,
         };
         let mut known = facts();
-        let mut rows = StoredRows::new(self.reader, home)?;
         let mut count = 0_usize;
-        while let Some((key, row)) = rows.next()? {
+        each_anchor(self.reader, home, &namer, |anchor| {
             count += 1;
             if count.is_multiple_of(ANCHORS_PER_MEMORY) {
                 known = facts();
             }
-            let Some(anchor) = layout
-                .decode_key(&key, &row)
-                .ok()
-                .and_then(|parts| namer.anchor(&parts))
-            else {
-                continue;
-            };
-            if anchor.iter().any(Value::is_null) {
-                continue;
-            }
             match collector.add(&known, &anchor) {
-                Ok(()) => {}
-                Err(error) if is_damage(&error) => drop(blocked.insert(anchor)),
-                Err(error) => return Err(error),
+                Ok(()) => Ok(()),
+                Err(error) if is_damage(&error) => {
+                    blocked.insert(anchor);
+                    Ok(())
+                }
+                Err(error) => Err(error),
             }
-        }
+        })?;
         debug_assert!(
             self.damage
                 .instances

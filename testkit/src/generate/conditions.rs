@@ -62,7 +62,11 @@ pub(super) fn pred(
         }
         17 => {
             let (path, end) = draft.many(rng, at)?;
-            matches!(end, At::Entity(_)).then(|| format!("{path} has ${}", names.fresh("x")))
+            matches!(end, At::Entity(_)).then(|| match rng.below(4) {
+                0 => format!("{path} is null"),
+                1 => format!("{path} is not null"),
+                _ => format!("{path} has ${}", names.fresh("x")),
+            })
         }
         0 if depth > 0 => {
             let (path, end) = draft.many(rng, at)?;

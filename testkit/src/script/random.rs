@@ -8,7 +8,7 @@ use crate::generate::{self, Rng};
 use crate::{apply, expire, script, stamp};
 use querent::compiler::design::popular_key::{split_by, split_of};
 use querent::compiler::design::source;
-use querent::compiler::model::Model;
+use querent::compiler::model::{Model, Split};
 use querent::compiler::view::Structure;
 use querent::compiler::view::key_size;
 use querent::schema::Schema;
@@ -47,7 +47,7 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
         steps: vec![],
     };
     if seed % 4 == 1 {
-        give_schema(&mut script, &mut rng, &model)?;
+        give_schema(&mut script, &mut rng)?;
     }
     if effort.long {
         rng.lengthen_by(longest(&script.ready()?.schema));
@@ -90,19 +90,26 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
 
 /// Takes some structures of the design, with some of their columns, as a person's schema: the rest
 /// has to be made up for. What is written is read again as it was.
-fn give_schema(script: &mut Script, rng: &mut Rng, model: &Model) -> Result<(), String> {
+fn give_schema(script: &mut Script, rng: &mut Rng) -> Result<(), String> {
     let Ready { schema, .. } = script.ready()?;
     let mut given: Vec<Structure> = Vec::new();
     for s in &schema.design.structures {
-        // No text names the numbers of sub-partitions.
-        if rng.percent(60) && split_of(&schema.model, s).is_none() {
+        if rng.percent(60) {
             let mut s = s.clone();
-            s.columns.retain(|e| split_by(&schema.model, e).is_none());
             s.hashed.clear();
             if rng.percent(50) {
                 s.columns.retain(|_| rng.percent(70));
             }
             given.push(s);
+        }
+    }
+    // A number belongs to the structures that it splits, and stands in no other schema.
+    let model = &schema.model;
+    let keyed = |split: &Split| given.iter().any(|s| s.key().any(|e| *e == split.number()));
+    if !model.splits.iter().all(keyed) {
+        given.retain(|s| split_of(model, s).is_none());
+        for s in &mut given {
+            s.columns.retain(|e| split_by(model, e).is_none());
         }
     }
     let block = source::schema(model, "given", &given);

@@ -4,9 +4,8 @@
 
 use super::atoms::Mentions;
 use super::bind::{Partial, Wish, is_key_expr};
-use super::group::scalar;
 use super::{PlanOption, Planner, State, undominated};
-use crate::design::plan::{Aggregation, Estimate, Op, Sub, Term};
+use crate::design::plan::{Aggregation, Op, Sub, Term};
 use crate::model::{Aggregate, AggregateFn, Direction, Expr, Pred, Query};
 use crate::value::Value;
 use crate::view::typing::Scope;
@@ -132,34 +131,16 @@ impl Planner<'_> {
                 count: Term::Const(Value::Int(1)),
                 last: false,
             };
-            for mut state in self.supply(state, scope, std::slice::from_ref(arg)) {
+            for state in self.supply(state, scope, std::slice::from_ref(arg)) {
                 let Some(arg) = self.term(&state, arg) else {
                     continue;
                 };
-                let cost = state.rows * self.target.cost.sort_row;
-                state.cost += cost;
-                // Where there is no row, there is a value all the same: null.
-                state.op = Op::Aggregate {
-                    input: Box::new(state.op),
-                    group: vec![],
-                    aggregates: vec![Aggregation {
-                        function: a.function,
-                        distinct: false,
-                        arg: Some(arg),
-                    }],
-                    always: true,
-                    estimate: Estimate {
-                        rows: outer,
-                        cost,
-                        ..Estimate::default()
-                    },
+                let aggregation = Aggregation {
+                    function: a.function,
+                    distinct: false,
+                    arg: Some(arg),
                 };
-                let value = Term::Column {
-                    frame: 0,
-                    column: 0,
-                    path: vec![],
-                };
-                out.push(scalar(state, value));
+                out.push(self.aggregated(state, aggregation, outer));
             }
         }
         undominated(out)

@@ -2,8 +2,8 @@
 
 use super::atoms::{Mentions, rebase, rebase_unfolds};
 use super::bind::is_key_expr;
+use super::locate::key_leaf_paths;
 use super::query::group_aggregates;
-use super::supply::key_leaf_paths;
 use super::{PlanOption, Planner, State};
 use crate::design::plan::{Aggregation, Estimate, Get, Op, Output, Plan, Term, Test};
 use crate::design::shape::{Requirement, ShapeId, reference_paths, skeleton};
@@ -29,7 +29,7 @@ impl Planner<'_> {
             a.arg
                 .iter()
                 .for_each(|e| super::atoms::of_expr(e, &mut wanted));
-            for mut state in self.supply(partial.state.clone(), scope, &wanted) {
+            for state in self.supply(partial.state.clone(), scope, &wanted) {
                 let arg = match &a.arg {
                     Some(arg) => match self.term(&state, arg) {
                         Some(term) => Some(term),
@@ -37,32 +37,44 @@ impl Planner<'_> {
                     },
                     None => None,
                 };
-                let cost = state.rows * self.target.cost.sort_row;
-                state.cost += cost;
-                state.op = Op::Aggregate {
-                    input: Box::new(state.op),
-                    group: vec![],
-                    aggregates: vec![Aggregation {
-                        function: a.function,
-                        distinct: a.distinct,
-                        arg,
-                    }],
-                    always: true,
-                    estimate: Estimate {
-                        rows: 1.0,
-                        cost,
-                        ..Estimate::default()
-                    },
+                let aggregation = Aggregation {
+                    function: a.function,
+                    distinct: a.distinct,
+                    arg,
                 };
-                let value = Term::Column {
-                    frame: 0,
-                    column: 0,
-                    path: vec![],
-                };
-                out.push(scalar(state, value));
+                out.push(self.aggregated(state, aggregation, 1.0));
             }
         }
         super::undominated(out)
+    }
+
+    /// An aggregate of all rows of a state, as a plan of one column and so many rows, one for each
+    /// row outside it. Where there is nothing to aggregate, there is a value all the same.
+    pub(super) fn aggregated(
+        &self,
+        mut state: State,
+        aggregation: Aggregation,
+        rows: f64,
+    ) -> PlanOption {
+        let cost = state.rows * self.target.cost.sort_row;
+        state.cost += cost;
+        state.op = Op::Aggregate {
+            input: Box::new(state.op),
+            group: vec![],
+            aggregates: vec![aggregation],
+            always: true,
+            estimate: Estimate {
+                rows,
+                cost,
+                ..Estimate::default()
+            },
+        };
+        let value = Term::Column {
+            frame: 0,
+            column: 0,
+            path: vec![],
+        };
+        scalar(state, value)
     }
 
     /// The aggregate from a counter keyed by the instance that the subquery starts at.
@@ -425,7 +437,7 @@ fn follows_elements(s: &crate::view::Structure) -> bool {
         .any(|a| matches!(a, Expr::Path { element, .. } if !element.is_empty()))
 }
 
-pub(super) fn scalar(state: State, value: Term) -> PlanOption {
+fn scalar(state: State, value: Term) -> PlanOption {
     let output = vec![Output {
         name: "value".into(),
         term: value,

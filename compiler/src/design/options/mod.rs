@@ -5,10 +5,14 @@
 mod atoms;
 mod bind;
 mod extreme;
+mod get;
 mod group;
+mod locate;
 mod matching;
 mod query;
+mod subquery;
 mod supply;
+mod walk;
 
 pub(crate) use matching::determines;
 pub use query::free_order;

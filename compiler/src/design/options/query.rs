@@ -2,7 +2,7 @@
 
 use super::atoms::{self, Mentions};
 use super::bind::{Partial, Wish, set_node};
-use super::supply::key_leaf_paths;
+use super::locate::key_leaf_paths;
 use super::{PlanOption, Planner, Source, State, undominated};
 use crate::design::assumed::LIMIT;
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};

@@ -1,11 +1,10 @@
 //! Supplying values: from the row that bound a node, from an instance fetched by its key (the
 //! application-side join), or from a subplan.
 
-use super::atoms::{self, Mentions};
-use super::{Fetched, PlanOption, Planner, Source, State, trim, undominated};
-use crate::design::plan::{Estimate, Get, Op, Plan, Sub, Term, Test};
+use super::{Fetched, Planner, Source, State, trim};
+use crate::design::plan::{Estimate, Get, Op, Term};
 use crate::design::shape::{Requirement, ShapeId, key_paths};
-use crate::model::{EntityId, Expr, Leaf, NodeId, Pred, ReferenceId, Type};
+use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
 
@@ -14,7 +13,7 @@ const HOMES: usize = 2;
 
 /// For which rows the value of a subquery is needed.
 #[derive(Clone, Copy)]
-enum When {
+pub(super) enum When {
     /// For all.
     Always,
     /// For those that an earlier test lets through.
@@ -169,7 +168,7 @@ impl Planner<'_> {
 
     /// A row may carry copies of its anchor's values: always in lists, in groups if the key
     /// determines the anchor.
-    fn can_copy(&self, shape: ShapeId) -> bool {
+    pub(super) fn can_copy(&self, shape: ShapeId) -> bool {
         let s = self.shapes.get(shape);
         let anchored = || {
             key_paths(self.model, s.anchor)
@@ -180,7 +179,7 @@ impl Planner<'_> {
     }
 
     /// The state with the atoms as columns of a candidate that is `skip` steps into their paths.
-    fn take_from(
+    pub(super) fn take_from(
         &mut self,
         state: &State,
         shape: ShapeId,
@@ -358,410 +357,6 @@ impl Planner<'_> {
             },
         }
     }
-
-    /// Subqueries: kept with the row, answered by further steps of the plan, or by a subplan.
-    fn supply_subquery(
-        &mut self,
-        when: When,
-        state: State,
-        scope: &Scope,
-        atom: &Expr,
-    ) -> Vec<State> {
-        if self.locate(&state, atom).is_some() {
-            return vec![state];
-        }
-        let mut out = Vec::new();
-        let from = match atom {
-            Expr::Aggregate(a) => a.from,
-            Expr::Nested(from, _) => *from,
-            _ => return out,
-        };
-        out.extend(self.embed(&state, scope, from, atom));
-        for option in self
-            .subquery(&state, scope, from, atom)
-            .into_iter()
-            .take(self.subplans())
-        {
-            let mut next = state.clone();
-            next.cost += option.cost;
-            next.requires = option.requires;
-            let term = if let Expr::Nested(..) = atom {
-                Term::Sub(Box::new(Sub::Nested(option.plan)))
-            } else {
-                let joined = match when {
-                    When::Always => self.join(&mut next, &option.plan),
-                    When::Needed => None,
-                };
-                joined.unwrap_or_else(|| Term::Sub(Box::new(Sub::Scalar(option.plan))))
-            };
-            next.known.push((atom.clone(), term));
-            out.push(next);
-        }
-        out
-    }
-
-    /// Appends the steps of a scalar subplan to the plan itself, and returns its value. They must
-    /// give exactly one tuple for each: point gets that keep a tuple without a row. One read then
-    /// serves the order, the answer and the cursor alike.
-    fn join(&self, state: &mut State, plan: &Plan) -> Option<Term> {
-        let value = plan.output.first()?.term.clone();
-        let (op, frames) = self.appended(&state.op, &plan.root)?;
-        state.op = op;
-        state.frames += frames;
-        Some(value)
-    }
-
-    /// The operators of a subplan over `base` instead of its input, and how many frames they add.
-    fn appended(&self, base: &Op, op: &Op) -> Option<(Op, u16)> {
-        match op {
-            Op::Input => Some((base.clone(), 0)),
-            Op::Get {
-                input,
-                get,
-                outer: true,
-                estimate,
-            } if get.eq.len() == self.shapes.get(get.structure.into()).key_len() => {
-                let (input, frames) = self.appended(base, input)?;
-                let joined = Op::Get {
-                    input: Box::new(input),
-                    get: get.clone(),
-                    outer: true,
-                    estimate: *estimate,
-                };
-                Some((joined, frames + 1))
-            }
-            _ => None,
-        }
-    }
-
-    /// The subquery as a column of the row that bound its node: an embedded collection, or an
-    /// aggregate in the anchor's row.
-    fn embed(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Option<State> {
-        let mentions = Mentions::of_expr(atom);
-        let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
-        if mentions.params || follows_elements(atom) || !possible {
-            return None;
-        }
-        let Some(Some(Source::Row { shape, fetched, .. })) =
-            state.nodes.get(from as usize).cloned()
-        else {
-            return None;
-        };
-        let at_zero = atoms::rebase(atom, &|_| Some(0))?;
-        let owner = match fetched
-            .iter()
-            .find(|f| f.element.is_empty() && f.steps.is_empty())
-        {
-            Some(f) => f.shape,
-            None if self.can_copy(shape) && self.shapes.get(shape).over.is_empty() => shape,
-            None => return None,
-        };
-        self.take_from(state, owner, 0, &[&at_zero])
-    }
-
-    /// An aggregate that a change maintains must be one that has a difference; a collection must
-    /// fit into a row.
-    fn embeddable(&self, scope: &Scope, atom: &Expr) -> bool {
-        if let Expr::Aggregate(a) = atom {
-            return !a.distinct || a.function == crate::model::AggregateFn::Count;
-        }
-        let limits = &self.target.limits;
-        let elements = self.stats.elements(scope, atom);
-        self.stats.bytes(scope, atom).max <= limits.row_bytes / 16.0
-            && limits.collection_elements.is_none_or(|l| elements <= l)
-    }
-
-    fn subquery(
-        &mut self,
-        state: &State,
-        scope: &Scope,
-        from: NodeId,
-        atom: &Expr,
-    ) -> Vec<PlanOption> {
-        let outer = state.nodes.get(from as usize).cloned().flatten();
-        let start = State::start(
-            state.frames,
-            vec![outer],
-            state.rows,
-            state.requires.clone(),
-        );
-        self.depth += 1;
-        let options = match atom {
-            Expr::Nested(_, query) => {
-                let inner = scope.inner(self.model, from, &query.over);
-                self.answer(start, query, &inner)
-            }
-            Expr::Aggregate(a) => {
-                let inner = scope.inner(self.model, from, &a.over);
-                self.aggregate_options(start, a, &inner)
-            }
-            _ => vec![],
-        };
-        self.depth -= 1;
-        options
-    }
-
-    /// All ways to test an `exists` for the rows of a state.
-    pub(super) fn exists_options(
-        &mut self,
-        state: &State,
-        scope: &Scope,
-        from: NodeId,
-        over: &[crate::model::Unfold],
-        filter: Option<&Pred>,
-    ) -> Vec<(State, Test)> {
-        let outer = state.nodes.get(from as usize).cloned().flatten();
-        let start = State::start(
-            state.frames,
-            vec![outer],
-            state.rows,
-            state.requires.clone(),
-        );
-        let inner = scope.inner(self.model, from, over);
-        let filters: Vec<Pred> = match filter {
-            Some(Pred::And(all)) => all.clone(),
-            Some(p) => vec![p.clone()],
-            None => vec![],
-        };
-        self.depth += 1;
-        let found = self.bound_and_filtered(start, over, 0, &filters, &inner, None);
-        self.depth -= 1;
-        let options = found.into_iter().map(|b| PlanOption {
-            plan: crate::design::plan::Plan {
-                outer: b.state.outer,
-                root: b.state.op,
-                output: vec![],
-                cursor: vec![],
-            },
-            cost: b.state.cost,
-            rows: b.state.rows,
-            requires: b.state.requires,
-        });
-        undominated(options.collect())
-            .into_iter()
-            .take(self.subplans())
-            .map(|option| {
-                let mut next = state.clone();
-                next.cost += option.cost;
-                next.requires = option.requires;
-                (next, Test::Exists(Box::new(option.plan.root)))
-            })
-            .collect()
-    }
-
-    /// Where the value of an atom is in the tuples of a state, if it is.
-    pub(super) fn locate(&self, state: &State, atom: &Expr) -> Option<Term> {
-        if let Some((_, term)) = state.known.iter().find(|(e, _)| e == atom) {
-            return Some(term.clone());
-        }
-        let Some(start) = PathStart::of(atom) else {
-            return self.locate_embedded(state, atom);
-        };
-        let Expr::Path { leaf, .. } = atom else {
-            return None;
-        };
-        let source = state.nodes.get(start.node as usize)?.as_ref()?;
-        match source {
-            Source::Row {
-                frame,
-                shape,
-                fetched,
-            } => {
-                if start.element.is_empty()
-                    && let Some(term) = self.stored(state, *frame, *shape, &relative(atom, 0)?)
-                {
-                    return Some(term);
-                }
-                self.locate_fetched(state, fetched, &start, atom)
-            }
-            Source::Element { frame, fetched } => {
-                let column = |column, path| {
-                    Some(Term::Column {
-                        frame: *frame,
-                        column,
-                        path,
-                    })
-                };
-                match leaf {
-                    Leaf::Element(path) => column(0, path.clone()),
-                    Leaf::Position => column(1, vec![]),
-                    Leaf::MapKey => column(2, vec![]),
-                    Leaf::Key if start.steps.is_empty() => column(0, start.element.clone()),
-                    Leaf::Attribute(a, path) if path.is_empty() => {
-                        // A scalar of the key inside the element.
-                        if let Some(leaf) = self.element_key_leaf(&start, *a) {
-                            let mut path = start.element.clone();
-                            path.push(leaf);
-                            return column(0, path);
-                        }
-                        self.locate_fetched(state, fetched, &start, atom)
-                    }
-                    _ => self.locate_fetched(state, fetched, &start, atom),
-                }
-            }
-        }
-    }
-
-    fn element_key_leaf(
-        &self,
-        start: &PathStart,
-        attribute: crate::model::AttributeId,
-    ) -> Option<u16> {
-        let owner = match start.steps.first() {
-            Some(&step) => self.model.reference(step).entity,
-            None => self.model.attribute(attribute).entity,
-        };
-        self.model
-            .key_leaves(owner)
-            .iter()
-            .position(|l| l.steps == start.steps && l.attribute == attribute)
-            .map(|i| i as u16)
-    }
-
-    fn locate_fetched(
-        &self,
-        state: &State,
-        fetched: &[Fetched],
-        start: &PathStart,
-        atom: &Expr,
-    ) -> Option<Term> {
-        fetched
-            .iter()
-            .filter(|f| f.element == start.element && start.steps.starts_with(&f.steps))
-            .find_map(|f| self.stored(state, f.frame, f.shape, &relative(atom, f.steps.len())?))
-    }
-
-    fn locate_embedded(&self, state: &State, atom: &Expr) -> Option<Term> {
-        let from = match atom {
-            Expr::Aggregate(a) if !a.over.is_empty() => a.from,
-            Expr::Nested(from, _) => *from,
-            _ => return None,
-        };
-        let at_zero = atoms::rebase(atom, &|_| Some(0))?;
-        match state.nodes.get(from as usize)?.as_ref()? {
-            Source::Row {
-                frame,
-                shape,
-                fetched,
-            } => {
-                let own = self.stored(state, *frame, *shape, &at_zero);
-                own.or_else(|| {
-                    let anchor = fetched
-                        .iter()
-                        .filter(|f| f.element.is_empty() && f.steps.is_empty());
-                    anchor
-                        .into_iter()
-                        .find_map(|f| self.stored(state, f.frame, f.shape, &at_zero))
-                })
-            }
-            Source::Element { .. } => None,
-        }
-    }
-
-    /// A key part, or a column that the state requires.
-    fn stored(&self, state: &State, frame: u16, shape: ShapeId, expr: &Expr) -> Option<Term> {
-        let structure = self.shapes.get(shape);
-        let column = structure.values().position(|e| e == expr)?;
-        let kept = match column.checked_sub(structure.key_len()) {
-            None => true,
-            Some(c) => state.requires.contains(&Requirement {
-                shape,
-                column: Some(c),
-            }),
-        };
-        kept.then(|| Term::Column {
-            frame,
-            column: column as u16,
-            path: vec![],
-        })
-    }
-
-    /// The term of an expression, all of whose atoms are known.
-    pub(super) fn term(&self, state: &State, expr: &Expr) -> Option<Term> {
-        self.compute(expr, &|e| self.locate(state, e))
-    }
-
-    /// The term of an expression over given atoms.
-    pub(super) fn compute(
-        &self,
-        expr: &Expr,
-        atom: &dyn Fn(&Expr) -> Option<Term>,
-    ) -> Option<Term> {
-        if let Some(term) = atom(expr) {
-            return Some(term);
-        }
-        Some(match expr {
-            Expr::Const(value) => Term::Const(value.clone()),
-            Expr::Param(p, path) => Term::Param(*p, path.clone()),
-            Expr::Binary(op, a, b) => Term::Binary(
-                *op,
-                Box::new(self.compute(a, atom)?),
-                Box::new(self.compute(b, atom)?),
-            ),
-            Expr::At(a, b) => Term::At(
-                Box::new(self.compute(a, atom)?),
-                Box::new(self.compute(b, atom)?),
-            ),
-            Expr::Call(f, args) => Term::Call(
-                *f,
-                args.iter()
-                    .map(|a| self.compute(a, atom))
-                    .collect::<Option<_>>()?,
-            ),
-            Expr::Shape { present, items } => {
-                let fields: Option<Vec<_>> =
-                    items.iter().map(|i| self.compute(&i.expr, atom)).collect();
-                Term::Shape(Box::new(self.compute(present, atom)?), fields?)
-            }
-            Expr::Path {
-                node,
-                element,
-                steps,
-                leaf: Leaf::Key,
-            } => self.key_term(*node, element, steps, atom)?,
-            Expr::Path { .. } | Expr::Aggregate(_) | Expr::Nested(..) => return None,
-        })
-    }
-
-    /// A whole key, put together from its scalars.
-    fn key_term(
-        &self,
-        node: NodeId,
-        element: &[u16],
-        steps: &[ReferenceId],
-        atom: &dyn Fn(&Expr) -> Option<Term>,
-    ) -> Option<Term> {
-        let target = self.model.reference(*steps.last()?).target;
-        let leaves: Option<Vec<_>> = key_leaf_paths(self.model, target, node, element, steps)
-            .iter()
-            .map(atom)
-            .collect();
-        Some(Term::Key(leaves?))
-    }
-}
-
-/// Paths of the scalars of the key at the end of a path.
-pub(super) fn key_leaf_paths(
-    model: &crate::model::Model,
-    target: EntityId,
-    node: NodeId,
-    element: &[u16],
-    steps: &[ReferenceId],
-) -> Vec<Expr> {
-    let leaves = model.key_leaves(target).into_iter();
-    leaves
-        .map(|leaf| {
-            let mut all = steps.to_vec();
-            all.extend(leaf.steps);
-            let leaf = Leaf::Attribute(leaf.attribute, vec![]);
-            Expr::Path {
-                node,
-                element: element.to_vec(),
-                steps: all,
-                leaf,
-            }
-        })
-        .collect()
 }
 
 /// Where a path starts, before its leaf.
@@ -791,7 +386,7 @@ impl PathStart {
 }
 
 /// A path (or subquery) as seen from the instance so many steps into it.
-fn relative(atom: &Expr, skip: usize) -> Option<Expr> {
+pub(super) fn relative(atom: &Expr, skip: usize) -> Option<Expr> {
     match atom {
         Expr::Path { steps, leaf, .. } => Some(Expr::Path {
             node: 0,
@@ -802,28 +397,4 @@ fn relative(atom: &Expr, skip: usize) -> Option<Expr> {
         _ if skip == 0 => Some(atom.clone()),
         _ => None,
     }
-}
-
-/// Whether a subquery follows references inside elements of collections: those are not copied,
-/// because nothing leads back from their targets.
-fn follows_elements(atom: &Expr) -> bool {
-    let mut found = Vec::new();
-    match atom {
-        Expr::Aggregate(a) => a.arg.iter().for_each(|e| atoms::of_expr(e, &mut found)),
-        Expr::Nested(_, q) => {
-            q.select
-                .iter()
-                .for_each(|i| atoms::of_expr(&i.expr, &mut found));
-            q.order
-                .iter()
-                .for_each(|(e, _)| atoms::of_expr(e, &mut found));
-            q.filter.iter().for_each(|p| atoms::of_pred(p, &mut found));
-        }
-        _ => {}
-    }
-    found.iter().any(|a| match a {
-        Expr::Path { element, .. } => !element.is_empty(),
-        Expr::Aggregate(_) | Expr::Nested(..) => follows_elements(a),
-        _ => false,
-    })
 }

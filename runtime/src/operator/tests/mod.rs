@@ -253,10 +253,8 @@ proptest! {
             let kind = if before { Page::Before(cursor) } else { Page::After(cursor) };
             let plan = plan(limit(page(Some(kind)), size, before), key.clone(), key.clone());
             let bound = bound(&world, &plan);
-            let mut token = if before {
-                // Behind the last row: what the whole answer ends with, which is read on its own.
-                match all.last() { Some(row) => Value::Text(cursor::encode(row)), None => Value::Null }
-            } else { Value::Null };
+            // Without a cursor: after nothing is from the start, before nothing is from the end.
+            let mut token = Value::Null;
             let mut pages: Vec<Vec<Vec<Value>>> = vec![];
             loop {
                 let params = [token.clone()];
@@ -278,11 +276,7 @@ proptest! {
             pages.concat()
         };
         prop_assert_eq!(&walk(false), &all);
-        let mut backwards = walk(true);
-        backwards.extend(all.last().cloned());
-        if all.len() > 1 {
-            prop_assert_eq!(&backwards, &all);
-        }
+        prop_assert_eq!(&walk(true), &all);
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Naive<'_> {
                     return tuples;
                 };
                 let n = n.max(0) as usize;
-                if *last && !self.starts(input) {
+                if *last {
                     tuples.drain(..tuples.len().saturating_sub(n));
                 } else {
                     tuples.truncate(n);
@@ -173,26 +173,6 @@ impl Naive<'_> {
                 };
                 groups.into_iter().map(row).collect()
             }
-        }
-    }
-
-    /// A limit of the last rows before a cursor that is null takes the first instead.
-    fn starts(&self, op: &Op) -> bool {
-        match op {
-            Op::Get {
-                get: Get {
-                    page: Some(page), ..
-                },
-                ..
-            }
-            | Op::Merge {
-                get: Get {
-                    page: Some(page), ..
-                },
-                ..
-            }
-            | Op::Page { page, .. } => self.cursor(page).is_none(),
-            _ => super::super::profile::input_of(op).is_some_and(|input| self.starts(input)),
         }
     }
 

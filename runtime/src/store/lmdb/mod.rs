@@ -2,6 +2,7 @@
 
 mod build;
 mod folder;
+mod length;
 mod reader;
 
 pub use build::Building;
@@ -19,6 +20,7 @@ use heed::{
 };
 use querent_compiler::design::StructureId;
 use reader::Idle;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -122,6 +124,10 @@ impl Lmdb {
                 why,
             });
         }
+        // LMDB would take an empty file for a new one, and write to it.
+        if std::fs::metadata(path.join(DATA)).is_ok_and(|data| data.len() == 0) {
+            return Err(unfit(path, format!("an empty {DATA}")));
+        }
         let locks = if options.read_only {
             Locks::read(path)?
         } else {
@@ -153,6 +159,7 @@ impl Lmdb {
 
     fn with_locks(path: &Path, options: Options, locks: Locks) -> Result<Lmdb, StoreError> {
         let env = open_environment(path, &options)?;
+        check_length(&env, path)?;
         let (meta, names, structures) = open_databases(&env, path)?;
         let shared = Arc::new(Shared {
             env,
@@ -461,11 +468,7 @@ type Opened = (Database, Vec<String>, Vec<Database>);
 
 /// Opens the meta record, checks the format, then opens every structure that it names.
 fn open_databases(env: &Env<WithoutTls>, path: &Path) -> Result<Opened, StoreError> {
-    let format = |found: String| StoreError::Format {
-        path: path.display().to_string(),
-        found,
-        expected: format!("a database of format \"{FORMAT}\""),
-    };
+    let format = |found: String| unfit(path, found);
     let [meta] = open_named(env, &[META.to_owned()])?
         .try_into()
         .map_err(|_| format("an LMDB environment without a meta record".into()))?;
@@ -489,6 +492,43 @@ fn open_databases(env: &Env<WithoutTls>, path: &Path) -> Result<Opened, StoreErr
         )));
     }
     Ok((meta, names, structures))
+}
+
+/// Something that is not what this version writes.
+fn unfit(path: &Path, found: String) -> StoreError {
+    StoreError::Format {
+        path: path.display().to_string(),
+        found,
+        expected: format!("a database of format \"{FORMAT}\""),
+    }
+}
+
+/// Refuses a file that was cut off, before anything behind its end is read.
+fn check_length(env: &Env<WithoutTls>, path: &Path) -> Result<(), StoreError> {
+    // What the latest state needs is not written over while this is held.
+    let txn = env.read_txn()?;
+    let pages = env.info().last_page_number as u64 + 1;
+    let page = env.unnamed_database_stat().page_size as usize;
+    let data = path.join(DATA);
+    let found = File::open(&data).and_then(|mut file| {
+        let bytes = length::too_short(&mut file, page, pages)?;
+        Ok(bytes.map(|bytes| (file.metadata().map_or(0, |m| m.len()), bytes)))
+    });
+    drop(txn);
+    let found = found.map_err(|source| StoreError::Io {
+        what: format!("reading {}", data.display()),
+        source,
+    })?;
+    match found {
+        None => Ok(()),
+        Some((found, expected)) => Err(StoreError::Format {
+            path: path.display().to_string(),
+            found: format!("a {DATA} of {found} bytes"),
+            expected: format!(
+                "{expected}, as its last change left it: the file was cut off, restore it from a backup"
+            ),
+        }),
+    }
 }
 
 /// Opens databases by name, up to the first that does not exist.
@@ -539,18 +579,13 @@ fn open_environment(path: &Path, options: &Options) -> Result<Env<WithoutTls>, S
 
 fn open_error(error: heed::Error, path: &Path, options: &Options) -> StoreError {
     let shown = path.display().to_string();
-    let expected = format!("a database of format \"{FORMAT}\"");
     match error {
-        heed::Error::Mdb(MdbError::Invalid | MdbError::Corrupted) => StoreError::Format {
-            path: shown,
-            found: format!("a {DATA} that is not LMDB's"),
-            expected,
-        },
-        heed::Error::Mdb(MdbError::VersionMismatch) => StoreError::Format {
-            path: shown,
-            found: "an environment of another LMDB version".into(),
-            expected,
-        },
+        heed::Error::Mdb(MdbError::Invalid | MdbError::Corrupted) => {
+            unfit(path, format!("a {DATA} that is not LMDB's"))
+        }
+        heed::Error::Mdb(MdbError::VersionMismatch) => {
+            unfit(path, "an environment of another LMDB version".into())
+        }
         heed::Error::EnvAlreadyOpened => StoreError::Locked {
             path: shown,
             by: "another handle of this process",

@@ -166,9 +166,9 @@ impl Compiler<'_> {
     fn page(&self, query: &Query, all: &str) -> Sql {
         let alias = self.alias("p");
         let mut text = format!("SELECT * FROM ({all}) AS {alias}");
-        let mut backwards = false;
-        if let Some((page, cursor)) = self.cursor(query.page.as_ref()) {
-            backwards = matches!(page, Page::Before(_));
+        // Before no cursor is before the end.
+        let backwards = matches!(query.page, Some(Page::Before(_)));
+        if let Some(cursor) = self.cursor(query.page.as_ref()) {
             let _ = write!(
                 text,
                 " WHERE {}",
@@ -188,11 +188,10 @@ impl Compiler<'_> {
         Ok(text)
     }
 
-    fn cursor<'q>(&self, page: Option<&'q Page>) -> Option<(&'q Page, &[Value])> {
-        let page = page?;
-        let (Page::After(id) | Page::Before(id)) = page;
+    fn cursor(&self, page: Option<&Page>) -> Option<&[Value]> {
+        let (Page::After(id) | Page::Before(id)) = page?;
         match self.params.get(id.index()) {
-            Some(Value::List(values)) => Some((page, values)),
+            Some(Value::List(values)) => Some(values),
             _ => None,
         }
     }

@@ -1,0 +1,223 @@
+//! Subqueries: kept with the row, answered by further steps of the plan, or by a subplan; and `exists`.
+
+use super::atoms::{self, Mentions};
+use super::supply::When;
+use super::{PlanOption, Planner, Source, State, undominated};
+use crate::design::plan::{Op, Plan, Sub, Term, Test};
+use crate::model::{Expr, NodeId, Pred};
+use crate::view::typing::Scope;
+impl Planner<'_> {
+    /// Subqueries: kept with the row, answered by further steps of the plan, or by a subplan.
+    pub(super) fn supply_subquery(
+        &mut self,
+        when: When,
+        state: State,
+        scope: &Scope,
+        atom: &Expr,
+    ) -> Vec<State> {
+        if self.locate(&state, atom).is_some() {
+            return vec![state];
+        }
+        let mut out = Vec::new();
+        let from = match atom {
+            Expr::Aggregate(a) => a.from,
+            Expr::Nested(from, _) => *from,
+            _ => return out,
+        };
+        out.extend(self.embed(&state, scope, from, atom));
+        for option in self
+            .subquery(&state, scope, from, atom)
+            .into_iter()
+            .take(self.subplans())
+        {
+            let mut next = state.clone();
+            next.cost += option.cost;
+            next.requires = option.requires;
+            let term = if let Expr::Nested(..) = atom {
+                Term::Sub(Box::new(Sub::Nested(option.plan)))
+            } else {
+                let joined = match when {
+                    When::Always => self.join(&mut next, &option.plan),
+                    When::Needed => None,
+                };
+                joined.unwrap_or_else(|| Term::Sub(Box::new(Sub::Scalar(option.plan))))
+            };
+            next.known.push((atom.clone(), term));
+            out.push(next);
+        }
+        out
+    }
+
+    /// Appends the steps of a scalar subplan to the plan itself, and returns its value. They must
+    /// give exactly one tuple for each: point gets that keep a tuple without a row. One read then
+    /// serves the order, the answer and the cursor alike.
+    fn join(&self, state: &mut State, plan: &Plan) -> Option<Term> {
+        let value = plan.output.first()?.term.clone();
+        let (op, frames) = self.appended(&state.op, &plan.root)?;
+        state.op = op;
+        state.frames += frames;
+        Some(value)
+    }
+
+    /// The operators of a subplan over `base` instead of its input, and how many frames they add.
+    fn appended(&self, base: &Op, op: &Op) -> Option<(Op, u16)> {
+        match op {
+            Op::Input => Some((base.clone(), 0)),
+            Op::Get {
+                input,
+                get,
+                outer: true,
+                estimate,
+            } if get.eq.len() == self.shapes.get(get.structure.into()).key_len() => {
+                let (input, frames) = self.appended(base, input)?;
+                let joined = Op::Get {
+                    input: Box::new(input),
+                    get: get.clone(),
+                    outer: true,
+                    estimate: *estimate,
+                };
+                Some((joined, frames + 1))
+            }
+            _ => None,
+        }
+    }
+
+    /// The subquery as a column of the row that bound its node: an embedded collection, or an
+    /// aggregate in the anchor's row.
+    fn embed(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Option<State> {
+        let mentions = Mentions::of_expr(atom);
+        let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
+        if mentions.params || follows_elements(atom) || !possible {
+            return None;
+        }
+        let Some(Some(Source::Row { shape, fetched, .. })) =
+            state.nodes.get(from as usize).cloned()
+        else {
+            return None;
+        };
+        let at_zero = atoms::rebase(atom, &|_| Some(0))?;
+        let owner = match fetched
+            .iter()
+            .find(|f| f.element.is_empty() && f.steps.is_empty())
+        {
+            Some(f) => f.shape,
+            None if self.can_copy(shape) && self.shapes.get(shape).over.is_empty() => shape,
+            None => return None,
+        };
+        self.take_from(state, owner, 0, &[&at_zero])
+    }
+
+    /// An aggregate that a change maintains must be one that has a difference; a collection must
+    /// fit into a row.
+    fn embeddable(&self, scope: &Scope, atom: &Expr) -> bool {
+        if let Expr::Aggregate(a) = atom {
+            return !a.distinct || a.function == crate::model::AggregateFn::Count;
+        }
+        let limits = &self.target.limits;
+        let elements = self.stats.elements(scope, atom);
+        self.stats.bytes(scope, atom).max <= limits.row_bytes / 16.0
+            && limits.collection_elements.is_none_or(|l| elements <= l)
+    }
+
+    fn subquery(
+        &mut self,
+        state: &State,
+        scope: &Scope,
+        from: NodeId,
+        atom: &Expr,
+    ) -> Vec<PlanOption> {
+        let outer = state.nodes.get(from as usize).cloned().flatten();
+        let start = State::start(
+            state.frames,
+            vec![outer],
+            state.rows,
+            state.requires.clone(),
+        );
+        self.depth += 1;
+        let options = match atom {
+            Expr::Nested(_, query) => {
+                let inner = scope.inner(self.model, from, &query.over);
+                self.answer(start, query, &inner)
+            }
+            Expr::Aggregate(a) => {
+                let inner = scope.inner(self.model, from, &a.over);
+                self.aggregate_options(start, a, &inner)
+            }
+            _ => vec![],
+        };
+        self.depth -= 1;
+        options
+    }
+
+    /// All ways to test an `exists` for the rows of a state.
+    pub(super) fn exists_options(
+        &mut self,
+        state: &State,
+        scope: &Scope,
+        from: NodeId,
+        over: &[crate::model::Unfold],
+        filter: Option<&Pred>,
+    ) -> Vec<(State, Test)> {
+        let outer = state.nodes.get(from as usize).cloned().flatten();
+        let start = State::start(
+            state.frames,
+            vec![outer],
+            state.rows,
+            state.requires.clone(),
+        );
+        let inner = scope.inner(self.model, from, over);
+        let filters: Vec<Pred> = match filter {
+            Some(Pred::And(all)) => all.clone(),
+            Some(p) => vec![p.clone()],
+            None => vec![],
+        };
+        self.depth += 1;
+        let found = self.bound_and_filtered(start, over, 0, &filters, &inner, None);
+        self.depth -= 1;
+        let options = found.into_iter().map(|b| PlanOption {
+            plan: crate::design::plan::Plan {
+                outer: b.state.outer,
+                root: b.state.op,
+                output: vec![],
+                cursor: vec![],
+            },
+            cost: b.state.cost,
+            rows: b.state.rows,
+            requires: b.state.requires,
+        });
+        undominated(options.collect())
+            .into_iter()
+            .take(self.subplans())
+            .map(|option| {
+                let mut next = state.clone();
+                next.cost += option.cost;
+                next.requires = option.requires;
+                (next, Test::Exists(Box::new(option.plan.root)))
+            })
+            .collect()
+    }
+}
+
+/// Whether a subquery follows references inside elements of collections: those are not copied,
+/// because nothing leads back from their targets.
+fn follows_elements(atom: &Expr) -> bool {
+    let mut found = Vec::new();
+    match atom {
+        Expr::Aggregate(a) => a.arg.iter().for_each(|e| atoms::of_expr(e, &mut found)),
+        Expr::Nested(_, q) => {
+            q.select
+                .iter()
+                .for_each(|i| atoms::of_expr(&i.expr, &mut found));
+            q.order
+                .iter()
+                .for_each(|(e, _)| atoms::of_expr(e, &mut found));
+            q.filter.iter().for_each(|p| atoms::of_pred(p, &mut found));
+        }
+        _ => {}
+    }
+    found.iter().any(|a| match a {
+        Expr::Path { element, .. } => !element.is_empty(),
+        Expr::Aggregate(_) | Expr::Nested(..) => follows_elements(a),
+        _ => false,
+    })
+}
