@@ -134,6 +134,18 @@ impl<B: Clone> Tuples<B> {
         self.frames.reserve(tuples * self.stride);
     }
 
+    /// The tuples from the `first`-th on, with their numbers.
+    #[inline]
+    fn rest(&self, first: usize) -> impl Iterator<Item = (usize, &[Frame<B>])> {
+        let frames = self.frames.get(self.start(first)..);
+        let mut frames = frames.unwrap_or_default();
+        (first..self.count).map(move |at| {
+            let (tuple, rest) = frames.split_at_checked(self.stride).unwrap_or_default();
+            frames = rest;
+            (at, tuple)
+        })
+    }
+
     /// The frames of the tuples from the `first`-th on.
     fn rest_mut(&mut self, first: usize) -> &mut [Frame<B>] {
         let frames = self.frames.get_mut(first * self.stride..);

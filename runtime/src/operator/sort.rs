@@ -5,10 +5,12 @@
 //! tuples begin alike.
 
 use super::order::{Head, Order};
+use super::stored::StoredNumber;
 use super::sub::Subs;
 use super::term::{Env, Stop};
 use super::ties::InputOrder;
 use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
+use crate::key::NumberOrder;
 use crate::store::{Buf, Fill, Reader};
 
 pub(super) struct Sort<'a, R: Reader> {
@@ -159,19 +161,18 @@ impl<'a, R: Reader> Sort<'a, R> {
         self.places.reserve(unplaced.len());
         self.in_order = self.in_order
             && (self.ties).is_some_and(|ties| ties.holds(&self.tuples, unplaced.start));
-        let number = self.order.number();
-        for at in unplaced {
-            let tuple = self.tuples.get(at);
-            // A number is read from where most are stored, and its head holds all of it.
-            let head = number.and_then(|(number, order)| Some(order.bytes(number.read(tuple)?)));
-            let head = if let Some(head) = head {
-                head
-            } else {
-                let head = encoded_head(self.order, &plain(cx, tuple), &mut self.keys.bytes)?;
+        while self.places.len() < self.tuples.len() {
+            if let Some((number, order)) = self.order.number() {
+                place_numbers(number, order, &self.tuples, &mut self.places);
+            }
+            let at = self.places.len();
+            if at < self.tuples.len() {
+                let env = plain(cx, self.tuples.get(at));
+                let head = self.order.head(&env, &mut self.keys.bytes);
+                let head = head.map_err(Stop::unrun)?;
                 self.whole &= head.length <= Place::HEAD;
-                head.bytes
-            };
-            self.places.push(Place::new(head, at));
+                self.places.push(Place::new(head.bytes, at));
+            }
         }
         Ok(true)
     }
@@ -270,14 +271,21 @@ impl<'a, R: Reader> Sort<'a, R> {
     }
 }
 
-/// The head of a tuple whose first term is not a number where most are.
+/// Gives tuples whose first term is a number their places, up to the first in which it is not where
+/// most are. It is read from there, and the head holds all of it.
 #[inline(never)]
-fn encoded_head<B: Buf>(
-    order: &Order,
-    env: &Env<'_, B>,
-    scratch: &mut Vec<u8>,
-) -> Result<Head, AskError> {
-    order.head(env, scratch).map_err(Stop::unrun)
+fn place_numbers<B: Buf>(
+    number: StoredNumber,
+    order: NumberOrder,
+    tuples: &Tuples<B>,
+    places: &mut Vec<Place>,
+) {
+    for (at, tuple) in tuples.rest(places.len()) {
+        let Some(number) = number.read(tuple) else {
+            return;
+        };
+        places.push(Place::new(order.bytes(number), at));
+    }
 }
 
 /// What terms without subplans are evaluated over.

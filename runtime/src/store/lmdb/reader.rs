@@ -401,15 +401,19 @@ fn take<'t>(
     want: usize,
     out: &mut impl Sink<&'t [u8]>,
 ) -> Result<usize, StoreError> {
-    for given in 0..want {
+    // Where there is none, no room is made: the buffer may be full, and would be moved for nothing.
+    if want == 0 {
+        return Ok(0);
+    }
+    let Some(first) = rows.next() else {
+        return Ok(0);
+    };
+    let (key, row) = first?;
+    out.reserve(want.min(1024));
+    out.push(key, row);
+    for given in 1..want {
         match rows.next() {
-            Some(Ok((key, row))) => {
-                // Not where there is none: the buffer may be full, and would be moved for nothing.
-                if given == 0 {
-                    out.reserve(want.min(1024));
-                }
-                out.push(key, row);
-            }
+            Some(Ok((key, row))) => out.push(key, row),
             Some(Err(error)) => return Err(error.into()),
             None => return Ok(given),
         }
