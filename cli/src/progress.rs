@@ -1,5 +1,6 @@
 //! Progress of what takes long.
 
+use crate::designing::PATIENCE;
 use crate::words::number;
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::load::Progress;
@@ -35,6 +36,15 @@ impl Shown {
         match &self.bar {
             Some(bar) => steps(bar, step, of, what.to_owned()),
             None => self.say(&format!("{what} ({step} of {of})")),
+        }
+    }
+
+    /// The same, but only on a terminal, and only once the work has taken long.
+    pub(crate) fn step_of_long(&mut self, step: usize, of: usize, what: &str) {
+        if let Some(bar) = &self.bar
+            && self.start.elapsed() >= PATIENCE
+        {
+            steps(bar, step, of, what.to_owned());
         }
     }
 

@@ -25,7 +25,7 @@ fn at_rate(statement: &str, rate: f64) -> Design {
 #[test]
 fn a_flip_is_where_a_design_flips() {
     let (model, options) = (reddit(), Options::embedded());
-    let mut study = Study::new(&model, &options).unwrap();
+    let study = Study::new(&model, &options).unwrap();
     let structures = study.design().structures.clone();
     let mut found = 0;
     for (at, s) in structures.iter().enumerate() {
@@ -51,7 +51,7 @@ fn a_flip_is_where_a_design_flips() {
 #[test]
 fn no_other_design_is_cheaper() {
     let (model, options) = (reddit(), Options::embedded());
-    let mut study = Study::new(&model, &options).unwrap();
+    let study = Study::new(&model, &options).unwrap();
     let chosen = study.design().clone();
     let mut compared = 0;
     for at in 0..chosen.structures.len() {

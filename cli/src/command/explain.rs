@@ -115,8 +115,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     // A question, a change and a structure may have one name: then all of them are told.
     if let Some(at) = design.plans.iter().position(|p| p.name == *wanted) {
         question(&designed, at, colour, out)?;
-        let mut study = Study::new(&designed.model, &designed.options)?;
-        reasons::of_question(&designed, &mut study, at, colour, out)?;
+        let study = Study::of(&designed.model, &designed.options, design)?;
+        reasons::of_question(&designed, &study, at, colour, out)?;
         found = true;
     }
     if let Some(at) = design.writes.iter().position(|w| w.name == *wanted) {
@@ -126,8 +126,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         print_change(&designed, at, colour, out)?;
         // The delete of what has expired has no rate of its own.
         if at < designed.model.changes.len() {
-            let mut study = Study::new(&designed.model, &designed.options)?;
-            reasons::of_change(&designed, &mut study, at, colour, out)?;
+            let study = Study::of(&designed.model, &designed.options, design)?;
+            reasons::of_change(&designed, &study, at, colour, out)?;
         }
         found = true;
     }
@@ -137,8 +137,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         }
         structure::full(&designed.model, design, at, colour, out)?;
         print_warnings(&designed, Some(wanted), colour, out)?;
-        let mut study = Study::new(&designed.model, &designed.options)?;
-        reasons::of_structure(&designed, &mut study, at, colour, out)?;
+        let study = Study::of(&designed.model, &designed.options, design)?;
+        reasons::of_structure(&designed, &study, at, colour, out)?;
         found = true;
     }
     if found {

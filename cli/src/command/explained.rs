@@ -1,6 +1,6 @@
 //! `querent explain --format json`: the same facts as the text, for programs.
 
-use super::reasons::{differences, only, upkeep};
+use super::reasons::{self, differences, only, upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
 use anyhow::Result;
@@ -12,20 +12,20 @@ use serde_json::{Map, Value as Json, json};
 pub(crate) fn named(designed: &Designed, name: &str) -> Result<Map<String, Json>> {
     let design = &designed.design;
     let mut object = Map::new();
-    let studied = || Study::new(&designed.model, &designed.options);
+    let studied = || Study::of(&designed.model, &designed.options, design);
     if let Some(at) = design.plans.iter().position(|p| p.name == name) {
-        object.insert("question".into(), question(designed, &mut studied()?, at));
+        object.insert("question".into(), question(designed, &studied()?, at));
     }
     if let Some(at) = design.writes.iter().position(|w| w.name == name) {
-        object.insert("change".into(), change(designed, &mut studied()?, at));
+        object.insert("change".into(), change(designed, &studied()?, at));
     }
     if let Some(at) = design.structures.iter().position(|s| s.name == name) {
-        object.insert("structure".into(), structure(designed, &mut studied()?, at));
+        object.insert("structure".into(), structure(designed, &studied()?, at));
     }
     Ok(object)
 }
 
-fn question(designed: &Designed, study: &mut Study, at: usize) -> Json {
+fn question(designed: &Designed, study: &Study, at: usize) -> Json {
     let (model, design) = (&designed.model, &designed.design);
     let Some(own) = design.plans.get(at) else {
         return Json::Null;
@@ -49,11 +49,11 @@ fn question(designed: &Designed, study: &mut Study, at: usize) -> Json {
         "plan": design.plan_steps(model, &own.plan),
         "reads": design.read_by(at),
         "next_best": next,
-        "flips": flips(&study.flips(Choice::Question(at))),
+        "flips": flips(&reasons::flips(study, Choice::Question(at))),
     })
 }
 
-fn change(designed: &Designed, study: &mut Study, at: usize) -> Json {
+fn change(designed: &Designed, study: &Study, at: usize) -> Json {
     let Some(plan) = designed.design.writes.get(at) else {
         return Json::Null;
     };
@@ -82,7 +82,7 @@ fn change(designed: &Designed, study: &mut Study, at: usize) -> Json {
     })
 }
 
-fn structure(designed: &Designed, study: &mut Study, at: usize) -> Json {
+fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
     let design = &designed.design;
     let Some(own) = design.structures.get(at) else {
         return Json::Null;
@@ -130,7 +130,7 @@ fn structure(designed: &Designed, study: &mut Study, at: usize) -> Json {
         }
     };
     object.insert("without".into(), without);
-    let flips = flips(&study.flips(Choice::Structure(at)));
+    let flips = flips(&reasons::flips(study, Choice::Structure(at)));
     object.insert("flips".into(), flips);
     Json::Object(std::mem::take(object))
 }

@@ -3,6 +3,7 @@
 
 use super::design::{rate, rate_title};
 use crate::designing::Designed;
+use crate::progress::Shown;
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, number, structure};
@@ -15,7 +16,7 @@ use std::io::{self, Write};
 /// rates it would not be there.
 pub(crate) fn of_structure(
     designed: &Designed,
-    study: &mut Study,
+    study: &Study,
     at: usize,
     colour: bool,
     out: &mut impl Write,
@@ -33,14 +34,14 @@ pub(crate) fn of_structure(
             print_instead(designed, &other, colour, out)?;
         }
     }
-    let flips = study.flips(Choice::Structure(at));
+    let flips = flips(study, Choice::Structure(at));
     print_flips(designed, &flips, "a single question or change", colour, out)
 }
 
 /// Of a question: the next best plan, why it lost, and at which rates it would win.
 pub(crate) fn of_question(
     designed: &Designed,
-    study: &mut Study,
+    study: &Study,
     at: usize,
     colour: bool,
     out: &mut impl Write,
@@ -75,14 +76,24 @@ pub(crate) fn of_question(
             print_instead(designed, other, colour, out)?;
         }
     }
-    let flips = study.flips(Choice::Question(at));
+    let flips = flips(study, Choice::Question(at));
     print_flips(designed, &flips, "a single question or change", colour, out)
+}
+
+/// The flips of a choice, with progress where that takes long.
+pub(crate) fn flips(study: &Study, choice: Choice) -> Vec<Flip> {
+    let mut shown = Shown::new();
+    let found = study.flips_noting(choice, &mut |done, of| {
+        shown.step_of_long(done + 1, of, "trying other rates");
+    });
+    shown.finish();
+    found
 }
 
 /// Of a change: at which of its own rates there would be other structures.
 pub(crate) fn of_change(
     designed: &Designed,
-    study: &mut Study,
+    study: &Study,
     at: usize,
     colour: bool,
     out: &mut impl Write,

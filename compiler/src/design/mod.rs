@@ -8,6 +8,8 @@ mod change;
 pub mod display;
 mod equality;
 mod expiry;
+mod family;
+mod flip;
 mod json;
 mod lint;
 mod options;
@@ -239,6 +241,34 @@ fn make<'m>(model: &'m Model, options: &'m Options) -> Result<Made<'m>, DesignEr
             return Ok(made);
         }
     }
+}
+
+/// What a design was chosen from, where it is there already; made again where that does not tell.
+fn remake<'m>(
+    model: &'m Model,
+    options: &'m Options,
+    design: &Design,
+) -> Result<Made<'m>, DesignError> {
+    let (mix, at) = mix_of(model, options)?;
+    let mut learned = Learned::default();
+    let prepared = Prepared::after(model, options, at, &learned)?;
+    let programme = prepared.programme(options);
+    if let Some(selection) = programme.selection_of(design) {
+        let again = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
+        drop(programme);
+        let same = (again.total - design.total).abs() <= 1e-9 * design.total.abs();
+        // What attempts have learned is not told by a design, and it may have been made with it.
+        let wished = !options.lossy && learned.wishes(prepared.planner());
+        if same && !wished && !learned.from(prepared.planner(), &again) {
+            return Ok(Made {
+                mix,
+                prepared,
+                selection,
+                design: design.clone(),
+            });
+        }
+    }
+    make(model, options)
 }
 
 /// Makes a design with what earlier attempts have shown; none where this one has shown more.

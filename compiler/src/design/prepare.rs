@@ -127,48 +127,67 @@ impl<'m> Prepared<'m> {
             companions,
             inserted,
         };
-        prepared.weigh_expiries();
+        let writers = prepared.writers.iter().map(|w| w.weight);
+        let changes: Vec<f64> = writers.take(model.changes.len()).collect();
+        let expiries = prepared.expiries(&changes);
+        let writers = prepared.writers.iter_mut().skip(changes.len());
+        for (writer, weight) in writers.zip(expiries) {
+            writer.weight = weight;
+        }
         Ok(prepared)
     }
 
-    /// What was inserted expires.
-    fn weigh_expiries(&mut self) {
-        let changes = self.planner.model.changes.len();
-        let (changes, expiries) = self.writers.split_at_mut(changes);
-        for (expiry, inserted) in expiries.iter_mut().zip(&self.inserted) {
+    /// How often instances expire, of each expiry, where changes have these weights: what was
+    /// inserted expires.
+    fn expiries(&self, changes: &[f64]) -> Vec<f64> {
+        let of = self.inserted.iter().map(|inserted| {
             let each = changes.iter().zip(inserted);
-            expiry.weight = each.map(|(change, by_one)| change.weight * by_one).sum();
-        }
+            each.map(|(change, by_one)| change * by_one).sum()
+        });
+        of.collect()
+    }
+
+    /// How many questions there are: statements behind them are changes.
+    pub(super) fn questions(&self) -> usize {
+        self.planner.model.questions.len()
     }
 
     /// The weight of a question or, behind all questions, of a change.
     pub(super) fn weight(&self, statement: usize) -> f64 {
-        match statement.checked_sub(self.planner.model.questions.len()) {
+        match statement.checked_sub(self.questions()) {
             None => self.readers.get(statement).map_or(0.0, |r| r.weight),
             Some(change) => self.writers.get(change).map_or(0.0, |w| w.weight),
         }
     }
 
-    /// Gives a question or change another weight.
-    pub(super) fn set_weight(&mut self, statement: usize, weight: f64) {
-        let questions = self.planner.model.questions.len();
-        let Some(change) = statement.checked_sub(questions) else {
-            if let Some(reader) = self.readers.get_mut(statement) {
-                reader.weight = weight;
+    /// The weights of all readers, then of all writers, where a question or change has another one
+    /// than it has.
+    pub(super) fn weights_at(&self, statement: usize, weight: f64) -> Vec<f64> {
+        let model = self.planner.model;
+        let mut out: Vec<f64> = self.readers.iter().map(|r| r.weight).collect();
+        let writers = self.writers.iter().map(|w| w.weight);
+        let mut changes: Vec<f64> = writers.take(model.changes.len()).collect();
+        let own = match statement.checked_sub(model.questions.len()) {
+            None => statement..statement + 1,
+            Some(change) => {
+                let finds = |c: &Change| change::finds(c).len();
+                let before = model.changes.iter().take(change).map(finds).sum::<usize>();
+                let start = model.questions.len() + before;
+                changes
+                    .iter_mut()
+                    .skip(change)
+                    .take(1)
+                    .for_each(|w| *w = weight);
+                start..start + model.changes.get(change).map_or(0, finds)
             }
-            return;
         };
-        let finds = |c: &Change| change::finds(c).len();
-        let changes = self.planner.model.changes.iter();
-        let before: usize = changes.clone().take(change).map(finds).sum();
-        let own = changes.skip(change).take(1).map(finds).sum();
-        for reader in self.readers.iter_mut().skip(questions + before).take(own) {
-            reader.weight = weight;
-        }
-        if let Some(writer) = self.writers.get_mut(change) {
-            writer.weight = weight;
-        }
-        self.weigh_expiries();
+        out.iter_mut()
+            .skip(own.start)
+            .take(own.len())
+            .for_each(|w| *w = weight);
+        out.extend(&changes);
+        out.extend(self.expiries(&changes));
+        out
     }
 
     pub(super) fn planner(&self) -> &Planner<'m> {

@@ -73,31 +73,61 @@ pub(super) struct Finder {
     pub(super) directory: Option<ShapeId>,
 }
 
+/// What a selection costs: what is stored, whatever happens, and what each reader, then each
+/// writer costs every time.
+#[derive(Clone, Debug)]
+pub(crate) struct Prices {
+    stored: f64,
+    each: Vec<f64>,
+}
+
+impl Prices {
+    /// The price at these weights.
+    pub(super) fn at(&self, weights: &[f64]) -> f64 {
+        let each = self.each.iter().zip(weights);
+        self.stored + each.map(|(&cost, &w)| weighted(w, cost)).sum::<f64>()
+    }
+}
+
 impl Programme<'_, '_> {
     /// The price of a selection; infinite where a statement cannot be answered or a structure not
     /// be maintained, however seldom that is asked for.
     pub(crate) fn price(&self, selection: &Selection) -> f64 {
-        let mut total = 0.0;
+        self.prices(selection).at(&self.weights())
+    }
+
+    /// The weights of all readers, then of all writers.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        let readers = self.readers.iter().map(|r| r.weight);
+        readers
+            .chain(self.writers.iter().map(|w| w.weight))
+            .collect()
+    }
+
+    /// What a selection costs, apart by what it depends on.
+    pub(super) fn prices(&self, selection: &Selection) -> Prices {
+        let mut stored = 0.0;
         for (&shape, columns) in &selection.shapes {
-            total += self.stored_cost(shape, None);
-            total += columns
+            stored += self.stored_cost(shape, None);
+            stored += columns
                 .iter()
                 .map(|&c| self.stored_cost(shape, Some(c)))
                 .sum::<f64>();
         }
-        for reader in self.readers {
-            let cost = reader.best(selection).map_or(f64::INFINITY, |o| o.cost);
-            total += weighted(reader.weight, cost);
-        }
-        for writer in self.writers {
-            for (effect, checks) in &writer.effects {
+        let readers = self.readers.iter();
+        let read = readers.map(|r| r.best(selection).map_or(f64::INFINITY, |o| o.cost));
+        let written = self.writers.iter().map(|writer| {
+            let effects = writer.effects.iter().map(|(effect, checks)| {
                 let prices = self.effect_prices(selection, effect, checks);
-                let cost = prices.reads.values().map(|r| r.cost).sum::<f64>()
-                    + prices.writes.values().map(|w| w.cost).sum::<f64>();
-                total += weighted(writer.weight, cost);
-            }
+                prices.reads.values().map(|r| r.cost).sum::<f64>()
+                    + prices.writes.values().map(|w| w.cost).sum::<f64>()
+            });
+            effects.sum()
+        });
+        Prices {
+            stored,
+            each: read.chain(written).collect(),
         }
-        total
     }
 
     /// What one effect reads and writes under a selection.

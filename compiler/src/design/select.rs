@@ -4,6 +4,7 @@
 //! parts. Everything else follows from what is kept: which plan option a statement takes, which
 //! reads a change makes, where it finds referrers.
 
+use super::Design;
 use super::change::{Effect, Needs, Reading};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A statement that reads: a question, or the find of an update or delete.
+#[derive(Clone)]
 pub(crate) struct Reader {
     pub(crate) weight: f64,
     pub(crate) options: Vec<PlanOption>,
@@ -129,6 +131,27 @@ impl Programme<'_, '_> {
         }
         selection.bound = solved.bound.min(selection.cost);
         selection.optimal = selection.cost - selection.bound <= GAP * selection.cost;
+        Some(selection)
+    }
+
+    /// The selection that a design was made of; none where it was made of other candidates.
+    pub(super) fn selection_of(&self, design: &Design) -> Option<Selection> {
+        if self.sample.is_some() {
+            return None;
+        }
+        let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
+        for structure in &design.structures {
+            let shape = self.planner.shapes.known(structure)?;
+            let stored = &self.planner.shapes.get(shape).columns;
+            let columns = structure.columns.iter();
+            let columns = columns.map(|c| stored.iter().position(|e| e == c));
+            shapes.insert(shape, columns.collect::<Option<_>>()?);
+        }
+        let mut selection = Selection::of(shapes);
+        selection.cost = self.price(&selection);
+        selection.bound = selection.cost * (1.0 - design.search.gap);
+        selection.optimal = design.search.optimal;
+        selection.variables = design.search.variables;
         Some(selection)
     }
 

@@ -2,27 +2,22 @@
 //! Nothing here is guessed: each answer is a design, as proven as the first.
 
 use super::assemble::assemble;
+use super::family::{Family, Priced};
+use super::flip::{Flips, Met, SAME};
+use super::options::PlanOption;
 use super::prepare::Prepared;
-use super::select::Selection;
+use super::select::{Programme, Reader, Selection};
 use super::shape::ShapeId;
-use super::{Design, DesignError, Made, Options, make};
+use super::{Design, DesignError, Made, Options, make, remake};
 use crate::model::Model;
 use crate::view::Structure;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-/// How many times its rate a statement is made dearer in the search for a flip.
-const FAR: f64 = 1e6;
-/// So close to its rate a flip is looked for first: further on the choice may have flipped back.
-const CLOSE: f64 = 0.01;
-/// Lines are intersected so often at most before a flip is given up; each time halves what is open
-/// at the very least, and mostly two or three are enough.
-const INTERSECTIONS: usize = 24;
 /// Branches of the solver for each question "what if", where the design itself could not be proven
 /// the cheapest: hundreds of designs are made, and none of them would be proven either.
 const BRANCHES: u64 = 200;
-/// Prices closer than this fraction are the same.
-const SAME: f64 = 1e-7;
-
 /// A design that can be asked about others.
 pub struct Study<'m> {
     model: &'m Model,
@@ -66,24 +61,37 @@ impl<'m> Study<'m> {
     /// Designs a model. What popular keys may be split is what the model says: give it that of a
     /// design, [`Design::model_of`].
     pub fn new(model: &'m Model, options: &'m Options) -> Result<Study<'m>, DesignError> {
+        Ok(Study::made(options, make(model, options)?))
+    }
+
+    /// The same where the design is there already, and is not searched for again.
+    pub fn of(
+        model: &'m Model,
+        options: &'m Options,
+        design: &Design,
+    ) -> Result<Study<'m>, DesignError> {
+        Ok(Study::made(options, remake(model, options, design)?))
+    }
+
+    fn made(options: &Options, made: Made<'m>) -> Study<'m> {
         let Made {
             mix,
             prepared,
             selection,
             design,
-        } = make(model, options)?;
+        } = made;
         let mut options = options.clone();
         if !selection.optimal {
             options.nodes = options.nodes.min(BRANCHES);
         }
-        Ok(Study {
-            model,
+        Study {
+            model: prepared.planner().model,
             options,
             mix,
             prepared,
             selection,
             design,
-        })
+        }
     }
 
     /// What it is designed from.
@@ -114,108 +122,145 @@ impl<'m> Study<'m> {
 
     /// The cheapest design in which a question does not read all the structures that it reads now;
     /// none where there is none.
-    pub fn next_best(&mut self, question: usize) -> Option<Design> {
+    pub fn next_best(&self, question: usize) -> Option<Design> {
         let chosen = self.read_by(question, &self.selection)?;
-        let reader = self.prepared.readers.get_mut(question)?;
-        let others = reader
-            .options
-            .iter()
-            .filter(|o| !chosen.is_subset(&o.requires.iter().map(|r| r.shape).collect()));
-        let others: Vec<_> = others.cloned().collect();
-        if others.is_empty() {
-            return None;
+        let others = self.with_options(question, |o| !chosen.is_subset(&read(o)))?;
+        let programme = self.programme_of(&others);
+        let selection = programme.solve(&BTreeSet::new())?;
+        let mix = self.mix.clone();
+        assemble(self.model, &self.options, mix, &programme, &selection).ok()
+    }
+
+    /// All readers, of which a question has only some of its options; none where it has none left.
+    fn with_options(
+        &self,
+        question: usize,
+        left: impl Fn(&PlanOption) -> bool,
+    ) -> Option<Vec<Reader>> {
+        let mut readers = self.prepared.readers.clone();
+        let options = &mut readers.get_mut(question)?.options;
+        options.retain(left);
+        (!options.is_empty()).then_some(readers)
+    }
+
+    /// All readers where a question has other plans than it has: those that read other structures;
+    /// and, for where that is no more than another name for the same, of these those that cost
+    /// something else.
+    fn other_plans(&self, question: usize) -> Vec<Vec<Reader>> {
+        let reader = self.prepared.readers.get(question);
+        let Some(own) = reader.and_then(|r| r.settled(question, &self.selection)) else {
+            return vec![];
+        };
+        let reads = |o: &PlanOption| read(o) != read(own);
+        let costs = |o: &PlanOption| (o.cost - own.cost).abs() > SAME * own.cost;
+        let others = [
+            self.with_options(question, reads),
+            self.with_options(question, |o| reads(o) && costs(o)),
+        ];
+        others.into_iter().flatten().collect()
+    }
+
+    /// The programme with other options.
+    fn programme_of<'p>(&'p self, readers: &'p [Reader]) -> Programme<'p, 'm> {
+        Programme {
+            readers,
+            ..self.prepared.programme(&self.options)
         }
-        let all = std::mem::replace(&mut reader.options, others);
-        let programme = self.prepared.programme(&self.options);
-        let found = programme.solve(&BTreeSet::new()).and_then(|selection| {
-            let mix = self.mix.clone();
-            assemble(self.model, &self.options, mix, &programme, &selection).ok()
-        });
-        drop(programme);
-        if let Some(reader) = self.prepared.readers.get_mut(question) {
-            reader.options = all;
-        }
-        found
     }
 
     /// The nearest rates, below and above that of the model, at which a choice flips: of every
     /// question and change, one at a time.
-    pub fn flips(&mut self, choice: Choice) -> Vec<Flip> {
-        let statements = self.model.questions.len() + self.model.changes.len();
-        let mut out = Vec::new();
-        // Where something else does the same, which of them is there says nothing.
-        if let Choice::Structure(at) = choice
-            && let Some(other) = self.without(at)
-            && other.total <= self.design.total * (1.0 + SAME)
-        {
-            return out;
-        }
-        for statement in 0..statements {
-            out.extend(self.flips_by(choice, statement));
-        }
-        out
+    pub fn flips(&self, choice: Choice) -> Vec<Flip> {
+        self.flips_noting(choice, &mut |_, _| {})
+    }
+
+    /// The same, noting before each statement how many there were and how many there are.
+    pub fn flips_noting(&self, choice: Choice, note: &mut dyn FnMut(usize, usize)) -> Vec<Flip> {
+        let statements = 0..self.model.questions.len() + self.model.changes.len();
+        self.flips_by(choice, statements, false, note)
     }
 
     /// The nearest rates of a change, by its position, at which the structures are others.
-    pub fn flips_of_change(&mut self, change: usize) -> Vec<Flip> {
-        self.flips_by(Choice::Structures, self.model.questions.len() + change)
+    pub fn flips_of_change(&self, change: usize) -> Vec<Flip> {
+        let statement = self.model.questions.len() + change;
+        let statements = statement..statement + 1;
+        self.flips_by(Choice::Structures, statements, false, &mut |_, _| {})
     }
 
-    fn flips_by(&mut self, choice: Choice, statement: usize) -> Vec<Flip> {
-        let rate = self.prepared.weight(statement);
-        let far = if rate > 0.0 { rate * FAR } else { FAR };
+    /// The flips of a choice by some statements; thoroughly, if nothing is to be ruled out
+    /// beforehand.
+    pub(super) fn flips_by(
+        &self,
+        choice: Choice,
+        statements: Range<usize>,
+        thorough: bool,
+        note: &mut dyn FnMut(usize, usize),
+    ) -> Vec<Flip> {
+        let programme = self.prepared.programme(&self.options);
+        let weights = programme.weights();
+        let all = Family::new(&programme, &BTreeSet::new());
+        let design = all.priced(self.selection.clone());
+        let price = design.prices.at(&weights);
+        let others = match choice {
+            Choice::Question(at) => self.other_plans(at),
+            Choice::Structure(_) | Choice::Structures => vec![],
+        };
+        let others: Vec<Programme> = others.iter().map(|o| self.programme_of(o)).collect();
+        let families = match choice {
+            Choice::Structure(at) => {
+                let forbidden = self.shape(at).into_iter().collect();
+                vec![Family::new(&programme, &forbidden)]
+            }
+            Choice::Question(_) => {
+                let others = others.iter();
+                others.map(|o| Family::new(o, &BTreeSet::new())).collect()
+            }
+            Choice::Structures => vec![],
+        };
+        let Some((all, _)) = all.started(&weights, &self.selection, price) else {
+            return vec![];
+        };
+        let differs = |other: &Priced| other.prices.at(&weights) > price * (1.0 + SAME);
+        let mut families = families.into_iter();
+        let mut next = || families.next()?.started(&weights, &self.selection, price);
+        let mut without = next();
+        if without.is_none() && choice != Choice::Structures {
+            return vec![];
+        }
+        if without.as_ref().is_some_and(|(_, other)| !differs(other)) {
+            // Something else does the same. Which of two structures is there says nothing then;
+            // what a question reads is told from all designs, or as far as one is known that
+            // answers it for another price.
+            without = next().filter(|(_, other)| differs(other));
+            match choice {
+                Choice::Question(_) if all.provable => without = None,
+                _ if without.is_none() => return vec![],
+                _ => {}
+            }
+        }
+        let known = without.iter().map(|(_, cheapest)| cheapest.clone());
+        let flips = Flips {
+            prepared: &self.prepared,
+            all,
+            known: RefCell::new(known.collect()),
+            without,
+            chosen: Box::new(|selection| self.chosen(choice, selection)),
+            thorough,
+        };
         let mut out = Vec::new();
-        for (close, far) in [(1.0 - CLOSE, 0.0), (1.0 + CLOSE, far)] {
-            let flip = self.flip(choice, statement, rate, rate * close);
-            let flip = flip.or_else(|| self.flip(choice, statement, rate, far));
-            out.extend(flip);
+        let many = statements.len();
+        for (done, statement) in statements.enumerate() {
+            note(done, many);
+            let met = flips.by(&design, statement).into_iter();
+            out.extend(met.map(|met| self.told(choice, statement, &met)));
         }
         out
     }
 
-    /// Where between two rates of a statement the choice flips.
-    ///
-    /// The price of one design is a line over the rate. Between a design with the choice and one
-    /// without, the only rate that can be the flip is where their lines cross; if some design is
-    /// cheaper there, it takes the place of the one that it agrees with, and so on.
-    fn flip(&mut self, choice: Choice, statement: usize, rate: f64, far: f64) -> Option<Flip> {
-        let wanted = self.chosen(choice, &self.selection)?;
-        let mut with = self.selection.clone();
-        let mut without = self.solve_at(statement, far, rate)?;
-        if self.chosen(choice, &without) == Some(wanted.clone()) {
-            return None;
-        }
-        for _ in 0..INTERSECTIONS {
-            let at = self.crossing(statement, rate, &with, &without)?;
-            if at <= rate.min(far) || at >= rate.max(far) {
-                return None;
-            }
-            let (met, between) = (
-                self.price_at(statement, at, rate, &with),
-                self.solve_at(statement, at, rate)?,
-            );
-            if self.price_at(statement, at, rate, &between) >= met * (1.0 - SAME) {
-                return Some(self.told(choice, statement, (rate, at), &without));
-            }
-            if self.chosen(choice, &between) == Some(wanted.clone()) {
-                with = between;
-            } else {
-                without = between;
-            }
-        }
-        None
-    }
-
-    fn told(
-        &self,
-        choice: Choice,
-        statement: usize,
-        (rate, at): (f64, f64),
-        other: &Selection,
-    ) -> Flip {
+    fn told(&self, choice: Choice, statement: usize, met: &Met) -> Flip {
         let programme = self.prepared.programme(&self.options);
         let mix = self.mix.clone();
-        let other = assemble(self.model, &self.options, mix, &programme, other);
+        let other = assemble(self.model, &self.options, mix, &programme, &met.other);
         let reads = match (choice, &other) {
             (Choice::Question(at), Ok(other)) => other.read_by(at),
             _ => vec![],
@@ -230,8 +275,8 @@ impl<'m> Study<'m> {
         let names = questions.chain(self.model.changes.iter().map(|c| &c.name));
         Flip {
             statement: names.skip(statement).take(1).cloned().collect(),
-            rate,
-            at,
+            rate: met.rate,
+            at: met.at,
             built: missing(&other, &self.design.structures),
             dropped: missing(&self.design.structures, &other),
             reads,
@@ -258,42 +303,11 @@ impl<'m> Study<'m> {
     /// The candidates that a question reads.
     fn read_by(&self, question: usize, selection: &Selection) -> Option<BTreeSet<ShapeId>> {
         let reader = self.prepared.readers.get(question)?;
-        let option = reader.settled(question, selection)?;
-        Some(option.requires.iter().map(|r| r.shape).collect())
+        Some(read(reader.settled(question, selection)?))
     }
+}
 
-    /// The cheapest selection where a statement has another rate than it has.
-    fn solve_at(&mut self, statement: usize, at: f64, rate: f64) -> Option<Selection> {
-        self.prepared.set_weight(statement, at);
-        let found = self
-            .prepared
-            .programme(&self.options)
-            .solve(&BTreeSet::new());
-        self.prepared.set_weight(statement, rate);
-        found
-    }
-
-    fn price_at(&mut self, statement: usize, at: f64, rate: f64, selection: &Selection) -> f64 {
-        self.prepared.set_weight(statement, at);
-        let price = self.prepared.programme(&self.options).price(selection);
-        self.prepared.set_weight(statement, rate);
-        price
-    }
-
-    /// The rate of a statement at which two selections have the same price.
-    fn crossing(
-        &mut self,
-        statement: usize,
-        rate: f64,
-        a: &Selection,
-        b: &Selection,
-    ) -> Option<f64> {
-        let mut line = |s: &Selection| {
-            let fixed = self.price_at(statement, 0.0, rate, s);
-            (fixed, self.price_at(statement, 1.0, rate, s) - fixed)
-        };
-        let ((a, a_each), (b, b_each)) = (line(a), line(b));
-        let at = (b - a) / (a_each - b_each);
-        at.is_finite().then_some(at)
-    }
+/// The candidates that an option reads.
+fn read(option: &PlanOption) -> BTreeSet<ShapeId> {
+    option.requires.iter().map(|r| r.shape).collect()
 }

@@ -9,6 +9,7 @@ use super::solve::{Choice, Demand, Instance, Item, ItemId};
 use super::support::{Branch, Lookup, shared};
 use crate::model::Expr;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Triggers of a read, each with how often it is then done.
 type Calls = Vec<(Vec<ItemId>, f64)>;
@@ -26,13 +27,54 @@ struct Weighing<'u> {
     provided: BTreeMap<Implied, ItemId>,
 }
 
+/// The programme over some candidates and columns where every weight is 1. All that a reader or a
+/// writer costs grows evenly with its weight, so the instance at any weights follows.
+pub(crate) struct Unit {
+    instance: Instance,
+    /// What its first items are; those behind them only say that something holds.
+    pub(super) items: Vec<Requirement>,
+    /// What each reader costs, then each writer.
+    spans: Vec<Span>,
+}
+
+/// Demands and items whose costs have one weight.
+struct Span {
+    demands: Range<usize>,
+    items: Range<usize>,
+}
+
+impl Unit {
+    /// How many items there are.
+    pub(super) fn len(&self) -> usize {
+        self.instance.items.len()
+    }
+
+    /// The instance where the readers, and behind them the writers, have these weights.
+    pub(super) fn weighed(&self, weights: &[f64]) -> Instance {
+        let mut out = self.instance.clone();
+        for (span, weight) in self.spans.iter().zip(weights) {
+            let demands = out.demands.get_mut(span.demands.clone());
+            let choices = demands.into_iter().flatten().flat_map(|d| &mut d.choices);
+            choices.for_each(|c| c.cost *= weight);
+            let items = out.items.get_mut(span.items.clone());
+            items.into_iter().flatten().for_each(|i| i.cost *= weight);
+        }
+        out
+    }
+}
+
 impl Programme<'_, '_> {
-    /// The instance over these candidates and columns, and what its first items are; those behind
-    /// them only say that something holds.
+    /// The instance over these candidates and columns, and what its first items are.
     pub(super) fn instance(
         &self,
         used: &BTreeMap<ShapeId, BTreeSet<usize>>,
     ) -> (Instance, Vec<Requirement>) {
+        let unit = self.unit(used);
+        (unit.weighed(&self.weights()), unit.items)
+    }
+
+    /// The same where every weight is 1.
+    pub(super) fn unit(&self, used: &BTreeMap<ShapeId, BTreeSet<usize>>) -> Unit {
         let mut items: Vec<Requirement> = Vec::new();
         let mut out = Instance {
             cap: self.planner.target.limits.structures,
@@ -82,23 +124,31 @@ impl Programme<'_, '_> {
                 weighing.demand(vec![vec![built]], choices);
             }
         }
+        let mut spans = Vec::new();
         for reader in self.readers {
+            let start = weighing.end();
             let options = reader.options.iter();
-            let options =
-                options.filter_map(|o| weighing.choice(reader.weight * o.cost, o.requires.iter()));
+            let options = options.filter_map(|o| weighing.choice(o.cost, o.requires.iter()));
             let choices = options.collect();
             weighing.demand(vec![vec![]], choices);
+            spans.push(weighing.since(&start));
         }
         for writer in self.writers {
+            let start = weighing.end();
             for (effect, checks) in &writer.effects {
-                self.add_effect(&mut weighing, writer.weight, effect, checks);
+                self.add_effect(&mut weighing, effect, checks);
             }
+            spans.push(weighing.since(&start));
         }
-        (weighing.out, items)
+        Unit {
+            instance: weighing.out,
+            items,
+            spans,
+        }
     }
 
     /// What an effect writes and reads.
-    fn add_effect(&self, to: &mut Weighing, weight: f64, effect: &Effect, checks: &Needs) {
+    fn add_effect(&self, to: &mut Weighing, effect: &Effect, checks: &Needs) {
         let mut reads: BTreeMap<Need, Calls> = BTreeMap::new();
         for (need, &n) in checks {
             reads.entry(need.clone()).or_default().push((vec![], n));
@@ -106,11 +156,11 @@ impl Programme<'_, '_> {
         let used = to.used;
         for (&shape, columns) in used {
             for (_, writing) in self.writings(effect, shape, columns) {
-                self.add_writing(to, &mut reads, weight, shape, writing);
+                self.add_writing(to, &mut reads, shape, writing);
             }
         }
         for (need, calls) in reads {
-            self.add_read(to, weight, &need, calls);
+            self.add_read(to, &need, calls);
         }
     }
 
@@ -118,7 +168,6 @@ impl Programme<'_, '_> {
         &self,
         to: &mut Weighing,
         reads: &mut BTreeMap<Need, Calls>,
-        weight: f64,
         shape: ShapeId,
         writing: Writing,
     ) {
@@ -149,13 +198,13 @@ impl Programme<'_, '_> {
             }
         };
         call(writing.needs, &written);
-        to.cost(written.clone(), weight * self.hit_cost(shape, hit));
+        to.cost(written.clone(), self.hit_cost(shape, hit));
         for kept in writing.kept {
             let when = with(to, kept.column);
             call(kept.needs, &when);
-            to.cost(when, weight * kept.cost);
+            to.cost(when, kept.cost);
         }
-        let paid = to.paid(weight, &writing.branches);
+        let paid = to.paid(&writing.branches);
         for branch in writing.branches {
             let when = if branch.key {
                 written.clone()
@@ -163,7 +212,7 @@ impl Programme<'_, '_> {
                 let columns = branch.columns.iter();
                 columns.flat_map(|&c| with(to, c)).collect()
             };
-            to.branch(weight, shape, &branch, when, hit.key, &paid);
+            to.branch(shape, &branch, when, hit.key, &paid);
         }
     }
 
@@ -171,7 +220,7 @@ impl Programme<'_, '_> {
     /// one number to the next adds is a demand of those that ask for at least so much. That is
     /// exact, since all ways to do it start at the same price and grow evenly: the one that is
     /// cheapest for one number is so for every other.
-    fn add_read(&self, to: &mut Weighing, weight: f64, need: &Need, calls: Calls) {
+    fn add_read(&self, to: &mut Weighing, need: &Need, calls: Calls) {
         let mut counts: Vec<f64> = calls.iter().map(|(_, n)| *n).collect();
         counts.sort_by(f64::total_cmp);
         counts.dedup();
@@ -184,7 +233,7 @@ impl Programme<'_, '_> {
                 let price = |n| (way.price)(n).cost;
                 let more = price(n) - below.map_or(0.0, price);
                 let built: Vec<Requirement> = built(&way.built).collect();
-                to.choice(weight * more.max(0.0), built.iter())
+                to.choice(more.max(0.0), built.iter())
             });
             let choices = choices.collect();
             to.demand(when, choices);
@@ -194,6 +243,22 @@ impl Programme<'_, '_> {
 }
 
 impl Weighing<'_> {
+    /// What is stated from here on.
+    fn end(&self) -> Span {
+        let (demands, items) = (self.out.demands.len(), self.out.items.len());
+        Span {
+            demands: demands..demands,
+            items: items..items,
+        }
+    }
+
+    fn since(&self, start: &Span) -> Span {
+        Span {
+            demands: start.demands.start..self.out.demands.len(),
+            items: start.items.start..self.out.items.len(),
+        }
+    }
+
     fn item(&self, shape: ShapeId, column: Option<usize>) -> Option<ItemId> {
         self.at.get(&Requirement { shape, column }).copied()
     }
@@ -235,7 +300,6 @@ impl Weighing<'_> {
     /// what the columns need that the structure keeps.
     fn branch(
         &mut self,
-        weight: f64,
         shape: ShapeId,
         branch: &Branch,
         when: Vec<Vec<ItemId>>,
@@ -259,7 +323,7 @@ impl Weighing<'_> {
         for way in &branch.ways {
             let own = way.lookups.iter().filter(|(l, _)| !paid.contains_key(l));
             let cost: f64 = own.map(|(_, p)| p.cost).sum();
-            let Some(mut choice) = self.choice(weight * cost, way.requires.iter()) else {
+            let Some(mut choice) = self.choice(cost, way.requires.iter()) else {
                 continue;
             };
             choice
@@ -282,7 +346,7 @@ impl Weighing<'_> {
     }
 
     /// Lookups that answer several branches, as items: made once, paid once.
-    fn paid(&mut self, weight: f64, branches: &[Branch]) -> BTreeMap<Lookup, ItemId> {
+    fn paid(&mut self, branches: &[Branch]) -> BTreeMap<Lookup, ItemId> {
         let lookups = shared(branches.iter()).into_iter();
         let ways = branches.iter().flat_map(|b| &b.ways);
         lookups
@@ -290,7 +354,7 @@ impl Weighing<'_> {
                 let price = ways.clone().find_map(|w| w.lookups.get(&lookup));
                 let item = self.out.items.len();
                 self.out.items.push(Item {
-                    cost: weight * price.map_or(0.0, |p| p.cost),
+                    cost: price.map_or(0.0, |p| p.cost),
                     parent: None,
                     structure: false,
                     forced: false,

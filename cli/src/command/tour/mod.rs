@@ -131,8 +131,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     ) {
         let (colour, out) = (tour.terminal.colour, &mut tour.terminal.out);
         structure::brief(&designed.model, s, note, colour, out)?;
-        let mut study = Study::new(&designed.model, &designed.options)?;
-        reasons::of_structure(&designed, &mut study, at, colour, out)?;
+        let study = Study::of(&designed.model, &designed.options, &designed.design)?;
+        reasons::of_structure(&designed, &study, at, colour, out)?;
         let more = "(in short: the command also shows sizes, limits and techniques)";
         writeln!(out, "{}", paint(colour, words::FAINT, more))?;
     }

@@ -1,13 +1,12 @@
 //! Branch and bound over items: the node with the lowest bound first, its bound warm-started from
 //! its parent's multipliers. No clock decides anything: the limit is a number of nodes.
 
-use super::Limits;
 use super::bound::{Bound, Relaxed, Scope};
 use super::improve::improve;
 use super::instance::Instance;
-use super::lift::lift;
 use super::reduce::Fixed;
 use super::state::{Index, State};
+use super::{Known, Limits};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
@@ -25,8 +24,22 @@ pub(crate) struct Found {
     pub(crate) cost: f64,
     pub(crate) bound: f64,
     pub(crate) nodes: u64,
-    /// What every solution below the cost has in common, where the search was stopped.
-    pub(crate) fixed: Option<Fixed>,
+}
+
+/// The root, bounded: what is fixed in it holds in every solution below the cutoff.
+pub(crate) struct Root {
+    scope: Scope,
+    bound: Bound,
+}
+
+impl Root {
+    pub(crate) fn fixed(&self) -> &Fixed {
+        &self.scope.fixed
+    }
+
+    pub(crate) fn value(&self) -> f64 {
+        self.bound.value
+    }
 }
 
 struct Node {
@@ -66,96 +79,22 @@ enum Effort {
     Thorough,
 }
 
-struct Search<'i> {
+/// The search in one component.
+pub(crate) struct Search<'i> {
     instance: &'i Instance,
     /// The same as it is bounded.
     lifted: &'i Instance,
     limits: Limits,
     relaxed: Relaxed<'i>,
     index: Index,
+    /// The best solution so far; empty where there is none.
     kept: Vec<bool>,
+    /// What it costs, or what a solution may cost at most to be of use.
     cost: f64,
-}
-
-/// The root alone: a good solution, a bound, and what both fix.
-pub(crate) fn root(instance: &Instance, limits: Limits) -> Found {
-    let lifted = lift(instance);
-    let mut search = Search::new(instance, &lifted, limits, None);
-    let mut scope = search.relaxed.scope(vec![None; lifted.items.len()]);
-    if !search.relaxed.propagate(&mut scope) {
-        return search.found(f64::INFINITY, 1, None);
-    }
-    let start = search.relaxed.even();
-    let bound = search.descend(&mut scope, start, limits.root_steps, Effort::Thorough);
-    let value = bound.as_ref().map_or(search.cutoff(), |b| b.value);
-    scope.fixed.truncate(instance.items.len());
-    let fixed = bound.is_some().then_some(scope.fixed);
-    search.found(value, 1, fixed)
-}
-
-/// The whole tree, up to a number of nodes.
-pub(crate) fn branch(instance: &Instance, kept: Option<Vec<bool>>, limits: Limits) -> Found {
-    let lifted = lift(instance);
-    let mut search = Search::new(instance, &lifted, limits, kept);
-    let mut heap = BinaryHeap::new();
-    let start = Rc::new(search.relaxed.even());
-    heap.push(Node {
-        fixed: vec![None; lifted.items.len()],
-        multipliers: start,
-        bound: f64::NEG_INFINITY,
-        order: 0,
-    });
-    let (mut made, mut done) = (0, 0);
-    let weight = weight(instance);
-    let mut least = f64::INFINITY;
-    while let Some(node) = heap.pop() {
-        if node.bound >= search.cutoff() {
-            least = least.min(node.bound);
-            continue;
-        }
-        if done * weight >= limits.nodes.max(1) {
-            least = least.min(node.bound);
-            break;
-        }
-        let mut scope = search.relaxed.scope(node.fixed);
-        if !search.relaxed.propagate(&mut scope) {
-            done += 1;
-            continue;
-        }
-        let steps = if done == 0 {
-            limits.root_steps
-        } else {
-            limits.node_steps
-        };
-        let effort = match done {
-            n if n % THOROUGH == 0 => Effort::Thorough,
-            n if n % TRIED == 0 => Effort::Brief,
-            _ => Effort::None,
-        };
-        done += 1;
-        let multipliers = node.multipliers.as_ref().clone();
-        let Some(bound) = search.descend(&mut scope, multipliers, steps, effort) else {
-            continue;
-        };
-        let Some(item) = search.relaxed.split_on(&scope, &bound) else {
-            search.offer_fixed(&scope.fixed);
-            continue;
-        };
-        let multipliers = Rc::new(bound.multipliers);
-        for kept in [false, true] {
-            let mut fixed = scope.fixed.clone();
-            fixed[item] = Some(kept);
-            made += 1;
-            heap.push(Node {
-                fixed,
-                multipliers: Rc::clone(&multipliers),
-                bound: bound.value.max(node.bound),
-                order: made,
-            });
-        }
-    }
-    let bound = least.min(search.cutoff());
-    search.found(bound, done * weight, None)
+    /// What solutions are looked for near of.
+    start: Option<&'i [bool]>,
+    /// Nodes made so far.
+    made: u64,
 }
 
 /// Below this no solution is looked for once one of this cost is known.
@@ -173,31 +112,137 @@ fn weight(instance: &Instance) -> u64 {
 }
 
 impl<'i> Search<'i> {
-    fn new(
+    pub(crate) fn new(
         instance: &'i Instance,
         lifted: &'i Instance,
         limits: Limits,
-        kept: Option<Vec<bool>>,
+        known: Known<'i>,
     ) -> Search<'i> {
-        let mut search = Search {
+        Search {
             instance,
             lifted,
             limits,
             relaxed: Relaxed::new(lifted),
             index: Index::new(instance),
             kept: Vec::new(),
-            cost: f64::INFINITY,
-        };
-        if let Some(kept) = kept {
-            search.offer(&kept, true, 0.0);
+            cost: known.below,
+            start: known.kept,
+            made: 0,
         }
-        search.offer(&vec![false; instance.items.len()], true, 0.0);
-        search.offer(&vec![true; instance.items.len()], true, 0.0);
-        search
+    }
+
+    /// Looks for solutions near what is known, or else near nothing and near everything.
+    pub(crate) fn begin(&mut self) {
+        if let Some(kept) = self.start {
+            self.offer(kept, true, 0.0);
+        } else {
+            self.offer(&vec![false; self.instance.items.len()], true, 0.0);
+            self.offer(&vec![true; self.instance.items.len()], true, 0.0);
+        }
+    }
+
+    /// Bounds the root, from multipliers that were good for an instance like this one if there are
+    /// any, and leaves those that were found; none if nothing below the cutoff exists.
+    pub(crate) fn root(&mut self, multipliers: &mut Vec<f64>) -> Option<Root> {
+        // Where there is something to be below of, the bound alone may tell that nothing is.
+        if self.cost.is_finite() && self.lower(multipliers) >= self.cutoff() {
+            return None;
+        }
+        let mut scope = self.relaxed.scope(vec![None; self.lifted.items.len()]);
+        if !self.relaxed.propagate(&mut scope) {
+            return None;
+        }
+        self.begin();
+        let start = self.fitting(multipliers);
+        let steps = self.limits.root_steps;
+        let bound = self.descend(&mut scope, start, steps, Effort::Thorough)?;
+        multipliers.clone_from(&bound.multipliers);
+        Some(Root { scope, bound })
+    }
+
+    /// What every solution costs at least, as far as the steps at the root tell, or up to the
+    /// cutoff.
+    pub(crate) fn lower(&self, multipliers: &mut Vec<f64>) -> f64 {
+        let mut scope = self.relaxed.scope(vec![None; self.lifted.items.len()]);
+        if !self.relaxed.propagate(&mut scope) {
+            return f64::INFINITY;
+        }
+        let start = self.fitting(multipliers);
+        let steps = self.limits.root_steps;
+        let bound = self.relaxed.bound(&scope, start, self.aim(), steps);
+        *multipliers = bound.multipliers;
+        bound.value
+    }
+
+    /// Multipliers to start from: those of an instance like this one, or else every cost split
+    /// evenly.
+    fn fitting(&self, multipliers: &[f64]) -> Vec<f64> {
+        let even = self.relaxed.even();
+        if multipliers.len() == even.len() {
+            multipliers.to_vec()
+        } else {
+            even
+        }
+    }
+
+    /// The tree below the root, up to a number of nodes.
+    pub(crate) fn tree(mut self, root: Root) -> Found {
+        let mut heap = BinaryHeap::new();
+        let weight = weight(self.instance);
+        let mut done = 1;
+        let mut least = f64::INFINITY;
+        self.split(&mut heap, &root.scope, root.bound, f64::NEG_INFINITY);
+        while let Some(node) = heap.pop() {
+            if node.bound >= self.cutoff() {
+                least = least.min(node.bound);
+                continue;
+            }
+            if done * weight >= self.limits.nodes.max(1) {
+                least = least.min(node.bound);
+                break;
+            }
+            let mut scope = self.relaxed.scope(node.fixed);
+            let effort = match done {
+                n if n % THOROUGH == 0 => Effort::Thorough,
+                n if n % TRIED == 0 => Effort::Brief,
+                _ => Effort::None,
+            };
+            done += 1;
+            if !self.relaxed.propagate(&mut scope) {
+                continue;
+            }
+            let multipliers = node.multipliers.as_ref().clone();
+            let steps = self.limits.node_steps;
+            if let Some(bound) = self.descend(&mut scope, multipliers, steps, effort) {
+                self.split(&mut heap, &scope, bound, node.bound);
+            }
+        }
+        let bound = least.min(self.cutoff());
+        self.found(bound, done * weight)
+    }
+
+    /// Adds the two halves of a node, or takes what it is where nothing in it is open.
+    fn split(&mut self, heap: &mut BinaryHeap<Node>, scope: &Scope, bound: Bound, above: f64) {
+        let Some(item) = self.relaxed.split_on(scope, &bound) else {
+            self.offer_fixed(&scope.fixed);
+            return;
+        };
+        let multipliers = Rc::new(bound.multipliers);
+        for kept in [false, true] {
+            let mut fixed = scope.fixed.clone();
+            fixed[item] = Some(kept);
+            self.made += 1;
+            heap.push(Node {
+                fixed,
+                multipliers: Rc::clone(&multipliers),
+                bound: bound.value.max(above),
+                order: self.made,
+            });
+        }
     }
 
     /// What a solution has to beat to be worth finding.
-    fn cutoff(&self) -> f64 {
+    pub(crate) fn cutoff(&self) -> f64 {
         cutoff(self.cost)
     }
 
@@ -299,21 +344,25 @@ impl<'i> Search<'i> {
             (structures, all, order)
         };
         let near = NEAR * 1e-3 * cost.abs();
-        let better = cost < self.cost - near
-            || cost <= self.cost + near && (self.kept.is_empty() || rank(&kept) < rank(&self.kept));
+        let tied = !self.kept.is_empty() && cost <= self.cost + near;
+        let better = cost < self.cost - near || tied && rank(&kept) < rank(&self.kept);
         if cost.is_finite() && better {
             self.cost = cost;
             self.kept = kept;
         }
     }
 
-    fn found(self, bound: f64, nodes: u64, fixed: Option<Fixed>) -> Found {
+    /// What there is, with a bound that holds for all solutions below the cutoff.
+    pub(crate) fn found(self, bound: f64, nodes: u64) -> Found {
         Found {
             bound: bound.min(self.cutoff()),
+            cost: if self.kept.is_empty() {
+                f64::INFINITY
+            } else {
+                self.cost
+            },
             kept: self.kept,
-            cost: self.cost,
             nodes,
-            fixed,
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn components(instance: &Instance) -> Vec<Component> {
         item.parent = item.parent.map(|p| at[p]);
         out[c].instance.items.push(item);
     }
-    for demand in &instance.demands {
+    for (d, demand) in instance.demands.iter().enumerate() {
         let Some(first) = mentioned(demand).next() else {
             continue;
         };
@@ -58,6 +58,12 @@ pub(crate) fn components(instance: &Instance) -> Vec<Component> {
         let moved = |list: &Vec<ItemId>| list.iter().map(|&i| at[i]).collect::<Vec<_>>();
         let choices = demand.choices.iter();
         if let Some(c) = of[leader] {
+            let all = instance.unless.get(&d);
+            let all = all.filter(|all| all.iter().all(|&i| find(&mut group, i) == leader));
+            if let Some(all) = all {
+                let at = out[c].instance.demands.len();
+                out[c].instance.unless.insert(at, moved(all));
+            }
             out[c].instance.demands.push(Demand {
                 when: demand.when.iter().map(moved).collect(),
                 choices: choices

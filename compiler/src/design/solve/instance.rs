@@ -3,6 +3,8 @@
 //!
 //! All costs are at least 0, so an item that no choice requires is never worth keeping.
 
+use std::collections::BTreeMap;
+
 /// An item, by position.
 pub(crate) type ItemId = usize;
 
@@ -46,12 +48,23 @@ pub(crate) struct Instance {
     pub(crate) base: f64,
     /// Structures that may be kept at most.
     pub(crate) cap: usize,
+    /// What probing found of demands, by position: each stands wherever one of these structures is
+    /// missing. It follows from the rest and is there for the bound alone.
+    pub(crate) unless: BTreeMap<usize, Vec<ItemId>>,
 }
 
 impl Demand {
     /// Whether it stands whatever is kept.
     pub(crate) fn always(&self) -> bool {
         self.when.iter().any(Vec::is_empty)
+    }
+
+    /// What it costs where it only costs: a price that its triggers share.
+    pub(crate) fn shared(&self) -> Option<f64> {
+        match self.choices.as_slice() {
+            [only] if only.requires.is_empty() && !self.always() => Some(only.cost),
+            _ => None,
+        }
     }
 }
 

@@ -4,8 +4,11 @@
 //! which every choice that contains a trigger requires too. Nothing changes for whole solutions.
 //! But a demand takes one of its choices: where each of them leads to the cost, through whichever
 //! structure, the relaxation now sees it paid in full, not in the halves of the structures.
+//!
+//! And where probing found that the cost is paid unless all of some structures are kept, one of the
+//! two is demanded: the item, or those structures.
 
-use super::instance::{Choice, Instance, Item, ItemId};
+use super::instance::{Choice, Demand, Instance, Item, ItemId};
 use super::reduce::subset;
 
 /// The lifted instance: the items of the plain one first, then those of shared costs.
@@ -25,15 +28,12 @@ pub(crate) fn lift(instance: &Instance) -> Instance {
         }
     }
     for (d, demand) in instance.demands.iter().enumerate() {
-        let [Choice { cost, requires }] = demand.choices.as_slice() else {
+        let Some(cost) = demand.shared() else {
             continue;
         };
-        if demand.always() || !requires.is_empty() {
-            continue;
-        }
         let item: ItemId = out.items.len();
         out.items.push(Item {
-            cost: *cost,
+            cost,
             parent: None,
             structure: false,
             forced: false,
@@ -51,6 +51,16 @@ pub(crate) fn lift(instance: &Instance) -> Instance {
                     requires.push(item);
                 }
             }
+        }
+        if let Some(all) = instance.unless.get(&d) {
+            let choice = |requires| Choice {
+                cost: 0.0,
+                requires,
+            };
+            out.demands.push(Demand {
+                when: vec![vec![]],
+                choices: vec![choice(vec![item]), choice(all.clone())],
+            });
         }
     }
     out

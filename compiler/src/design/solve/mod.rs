@@ -32,10 +32,11 @@ pub(crate) use instance::{Choice, Demand, Instance, Item, ItemId};
 #[cfg(test)]
 pub(crate) use state::{Index, State};
 
-use branch::{Found, branch, cutoff, root};
+use branch::{Found, Search, cutoff};
 use components::components;
+use lift::lift;
 use probe::probe;
-use reduce::{Fixed, reduce};
+use reduce::{Fixed, reduce, undominated};
 use twins::Twins;
 
 /// What was found.
@@ -75,9 +76,41 @@ impl Limits {
     }
 }
 
+/// What is known before a search: nothing of it is needed, and nothing of it is believed but that
+/// dearer solutions are of no use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'k> {
+    /// A set of items to start from.
+    pub(crate) kept: Option<&'k [bool]>,
+    /// Only solutions that cost less are looked for.
+    pub(crate) below: f64,
+}
+
+impl Known<'_> {
+    pub(crate) const NOTHING: Known<'static> = Known {
+        kept: None,
+        below: f64::INFINITY,
+    };
+}
+
+/// Good multipliers of each component, from one search for the next over an instance that differs
+/// in costs alone. Any multipliers give a bound, so that nothing depends on where they are from.
+pub(crate) type Trace = Vec<Vec<f64>>;
+
 /// Solves an instance within limits; none if no solution was found.
 pub(crate) fn solve(instance: &Instance, limits: Limits) -> Option<Solved> {
-    let mut found = decide(instance, vec![None; instance.items.len()], limits);
+    solve_from(instance, limits, Known::NOTHING, &mut Trace::new())
+}
+
+/// The same with what is known before; the trace of an earlier search becomes that of this one.
+pub(crate) fn solve_from(
+    instance: &Instance,
+    limits: Limits,
+    known: Known,
+    trace: &mut Trace,
+) -> Option<Solved> {
+    let fixed = vec![None; instance.items.len()];
+    let mut found = decide(instance, fixed, limits, known, trace);
     if found.cost.is_finite() {
         ties::settle(instance, &mut found.kept);
     }
@@ -87,14 +120,61 @@ pub(crate) fn solve(instance: &Instance, limits: Limits) -> Option<Solved> {
     })
 }
 
+/// A bound that so many steps give, or fewer if it is not below some price before.
+pub(crate) fn bound_from(instance: &Instance, steps: usize, below: f64, trace: &Trace) -> f64 {
+    let mut fixed = vec![None; instance.items.len()];
+    let Some(mut reduced) = reduce(instance, &mut fixed) else {
+        return f64::INFINITY;
+    };
+    Twins::of(&reduced.instance).order(&mut reduced.instance);
+    probe(&mut reduced.instance);
+    let mut bound = reduced.instance.base;
+    for (c, part) in components(&reduced.instance).iter().enumerate() {
+        let lifted = lift(&part.instance);
+        let known = Known {
+            kept: None,
+            below: below - bound,
+        };
+        let limits = Limits {
+            root_steps: steps,
+            ..Limits::nodes(0)
+        };
+        let search = Search::new(&part.instance, &lifted, limits, known);
+        let mut multipliers = trace.get(c).cloned().unwrap_or_default();
+        bound += search.lower(&mut multipliers);
+    }
+    bound
+}
+
+/// The best that local moves make of a set of items, where it costs less than this. Nothing is
+/// proven by it.
+pub(crate) fn improve_from(instance: &Instance, kept: &[bool], below: f64) -> Option<Vec<bool>> {
+    let mut sorted = instance.clone();
+    let demands = sorted.demands.iter_mut();
+    demands.for_each(|d| undominated(&mut d.choices));
+    let known = Known {
+        kept: Some(kept),
+        below,
+    };
+    let mut search = Search::new(&sorted, &sorted, Limits::nodes(0), known);
+    search.begin();
+    let found = search.found(f64::NEG_INFINITY, 0);
+    found.cost.is_finite().then_some(found.kept)
+}
+
 /// The best solution with these items fixed: reduced, probed, and solved component by component.
-fn decide(instance: &Instance, mut fixed: Fixed, limits: Limits) -> Found {
+fn decide(
+    instance: &Instance,
+    mut fixed: Fixed,
+    limits: Limits,
+    known: Known,
+    trace: &mut Trace,
+) -> Found {
     let mut out = Found {
         kept: vec![],
         cost: f64::INFINITY,
         bound: f64::INFINITY,
         nodes: 0,
-        fixed: None,
     };
     let Some(mut reduced) = reduce(instance, &mut fixed) else {
         return out;
@@ -104,38 +184,72 @@ fn decide(instance: &Instance, mut fixed: Fixed, limits: Limits) -> Found {
     out.bound = reduced.instance.base;
     let mut kept: Vec<bool> = fixed.iter().map(|f| *f == Some(true)).collect();
     let mut met = true;
-    for part in components(&reduced.instance) {
-        let found = component(&part.instance, limits.less(out.nodes));
+    let parts = components(&reduced.instance);
+    trace.resize(parts.len(), vec![]);
+    let last = parts.len().saturating_sub(1);
+    for (c, part) in parts.iter().enumerate() {
+        let origin = part.origin.iter().map(|&at| reduced.origin[at]);
+        let start: Option<Vec<bool>> = known
+            .kept
+            .map(|kept| origin.clone().map(|i| kept[i]).collect());
+        let known = Known {
+            kept: start.as_deref(),
+            // All others cost at least their bounds, so this is what is left for the largest.
+            below: if c == last {
+                known.below - out.bound
+            } else {
+                f64::INFINITY
+            },
+        };
+        let found = component(&part.instance, limits.less(out.nodes), known, &mut trace[c]);
         out.nodes += found.nodes;
         out.bound += found.bound;
         met &= found.cost.is_finite();
-        for (&at, on) in part.origin.iter().zip(found.kept) {
-            kept[reduced.origin[at]] = on;
+        for (i, on) in origin.zip(found.kept) {
+            kept[i] = on;
         }
     }
     if met {
-        out.cost = instance.evaluate(&kept);
-        out.kept = kept;
+        let cost = instance.evaluate(&kept);
+        if cost < known.below {
+            out.cost = cost;
+            out.kept = kept;
+        }
     }
     out
 }
 
 /// One component: the root's bound fixes items, what is left is reduced again, and so on until
 /// little changes; then the tree.
-fn component(instance: &Instance, limits: Limits) -> Found {
-    let mut best = root(instance, limits);
-    let Some(fixed) = best.fixed.take() else {
-        return best;
+fn component(instance: &Instance, limits: Limits, known: Known, trace: &mut Vec<f64>) -> Found {
+    let lifted = lift(instance);
+    let mut search = Search::new(instance, &lifted, limits, known);
+    let Some(root) = search.root(trace) else {
+        return search.found(f64::INFINITY, 1);
     };
-    let known = fixed.iter().flatten().count();
-    if best.cost.is_infinite() || known * 10 < fixed.len() {
-        return branch(instance, Some(best.kept), limits);
+    let mut fixed = root.fixed().clone();
+    fixed.truncate(instance.items.len());
+    let settled = fixed.iter().flatten().count();
+    if search.cutoff().is_infinite() || settled * 10 < fixed.len() {
+        return search.tree(root);
     }
     // What is fixed holds in every solution below the cutoff. So the least that the rest can cost,
     // as far as it is known, bounds all of them, and the others cost at least the cutoff.
-    let rest = decide(instance, fixed, limits.less(best.nodes));
+    let mut best = search.found(root.value(), 1);
+    let below = best.cost.min(known.below);
+    let known = Known {
+        kept: best.cost.is_finite().then_some(best.kept.as_slice()),
+        below,
+    };
+    let rest = decide(
+        instance,
+        fixed,
+        limits.less(best.nodes),
+        known,
+        &mut Trace::new(),
+    );
     best.nodes += rest.nodes;
-    best.bound = rest.bound.min(cutoff(best.cost)).max(best.bound);
+    best.bound = rest.bound.min(cutoff(below)).max(best.bound);
     if rest.cost < best.cost {
         best.cost = rest.cost;
         best.kept = rest.kept;

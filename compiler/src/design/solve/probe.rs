@@ -17,6 +17,9 @@ use super::reduce::undominated;
 /// if the old one does. Where any of T is missing, the old demand stands: the first part costs the
 /// same, its new choice being impossible, and the second does not stand.
 ///
+/// A cost that triggers share is not split: in two halves, the choices that lead to it would no
+/// longer be seen to. What was found is noted beside it, and lifting (`lift.rs`) makes use of it.
+///
 /// A structure that nothing can do without becomes a demand of its own.
 pub(crate) fn probe(instance: &mut Instance) {
     let (without, must) = stands_without(instance);
@@ -31,7 +34,10 @@ pub(crate) fn probe(instance: &mut Instance) {
         });
     }
     for (demand, all) in demands.into_iter().zip(without) {
-        if all.is_empty() {
+        if all.is_empty() || demand.shared().is_some() {
+            if !all.is_empty() {
+                instance.unless.insert(instance.demands.len(), all);
+            }
             instance.demands.push(demand);
             continue;
         }

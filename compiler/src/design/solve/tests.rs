@@ -107,6 +107,7 @@ fn random(rng: &mut Rng, most: usize) -> Instance {
         demands,
         base: rng.cost(),
         cap,
+        ..Instance::default()
     }
 }
 
@@ -279,7 +280,9 @@ fn any_multipliers_give_a_bound() {
             }
         }
         let best = exhaustive(&plain, &fixed);
-        for instance in [plain.clone(), lift(&plain)] {
+        let mut probed = plain.clone();
+        probe(&mut probed);
+        for instance in [plain.clone(), lift(&plain), lift(&probed)] {
             let relaxed = Relaxed::new(&instance);
             let mut all = fixed.clone();
             all.resize(instance.items.len(), None);
@@ -306,6 +309,42 @@ fn any_multipliers_give_a_bound() {
                 );
             }
         }
+    }
+}
+
+/// From anything that is known, and from the trace of an instance with other costs, the same is
+/// found; and only what is below is found.
+#[test]
+fn what_is_known_changes_nothing() {
+    for seed in seeds() {
+        let mut rng = Rng(seed ^ 0xa11);
+        let mut instance = drawn(seed);
+        let mut trace = Trace::new();
+        let limits = Limits::nodes(100_000);
+        solve_from(&instance, limits, Known::NOTHING, &mut trace);
+        for demand in &mut instance.demands {
+            let times = [1.0, 1.0, 3.0, 1e-3][rng.below(4)];
+            demand.choices.iter_mut().for_each(|c| c.cost *= times);
+        }
+        let best = exhaustive(&instance, &vec![None; instance.items.len()]);
+        let kept: Vec<bool> = instance.items.iter().map(|_| rng.chance(50)).collect();
+        let below = [f64::INFINITY, best * 1.01, best * 0.99][rng.below(3)];
+        let known = Known {
+            kept: Some(&kept),
+            below,
+        };
+        let bound = bound_from(&instance, 1 + rng.below(20), below, &trace);
+        assert!(
+            at_most(bound, best),
+            "seed {seed}: bound {bound} above {best}"
+        );
+        let solved = solve_from(&instance, limits, known, &mut trace);
+        let cost = solved.map_or(f64::INFINITY, |s| instance.evaluate(&s.kept));
+        let expected = if best < below { best } else { f64::INFINITY };
+        assert!(
+            cost == expected || (cost - expected).abs() <= 1e-6 * best.abs().max(1e-9),
+            "seed {seed}: {cost} below {below}, best {best}\n{instance:#?}"
+        );
     }
 }
 

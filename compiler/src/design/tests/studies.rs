@@ -178,7 +178,7 @@ fn at_rate(model: &Model, statement: &str, rate: f64) -> Model {
 }
 
 /// Everything that a study tells of flips.
-fn flips(study: &mut Study, changes: usize) -> Vec<Flip> {
+fn flips(study: &Study, changes: usize) -> Vec<Flip> {
     let structures = (0..study.design().structures.len()).map(Choice::Structure);
     let questions = (0..study.design().plans.len()).map(Choice::Question);
     let choices: Vec<Choice> = structures.chain(questions).collect();
@@ -219,7 +219,7 @@ fn a_design_flips_where_the_study_says() {
     let (mut found, mut redesigned) = (0, 0);
     for seed in seeds() {
         let (about, model, options) = mild(seed);
-        let Ok(mut study) = Study::new(&model, &options) else {
+        let Ok(study) = Study::new(&model, &options) else {
             continue;
         };
         let chosen = study.design().clone();
@@ -282,7 +282,7 @@ fn a_change_that_flips_a_design_is_named() {
             }
             let changed = at(high).unwrap();
             let here = at_rate(&model, &statement, low);
-            let mut study = Study::new(&here, &options).unwrap();
+            let study = Study::new(&here, &options).unwrap();
             let before = study.design().clone();
             let (gone, new) = (missing(&before, &changed), missing(&changed, &before));
             // Designs that count as equally cheap at both ends say nothing.
@@ -298,7 +298,7 @@ fn a_change_that_flips_a_design_is_named() {
             {
                 continue;
             }
-            let flips = flips(&mut study, model.changes.len());
+            let flips = flips(&study, model.changes.len());
             let named = flips.iter().any(|f| {
                 f.statement == statement
                     && (low..=high).contains(&f.at)
@@ -313,4 +313,63 @@ fn a_change_that_flips_a_design_is_named() {
         }
     }
     assert!(found > 50, "{found} designs flipped");
+}
+
+/// What is ruled out beforehand had no flip: searched for all the same, none is found, and those
+/// that are told are the same.
+#[test]
+fn ruling_out_loses_no_flip() {
+    let (mut found, mut choices) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = mild(seed);
+        let Ok(study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let structures = (0..study.design().structures.len()).map(Choice::Structure);
+        let questions = (0..study.design().plans.len()).map(Choice::Question);
+        let all = 0..model.questions.len() + model.changes.len();
+        for choice in structures.chain(questions) {
+            let told = study.flips(choice);
+            let thorough = study.flips_by(choice, all.clone(), true, &mut |_, _| {});
+            // A flip between designs that count as equally cheap may be told or not.
+            let apart = |flip: &&Flip| {
+                let beyond = flip.at * if flip.at < flip.rate { 0.99 } else { 1.01 };
+                let model = at_rate(&model, &flip.statement, beyond);
+                let Choice::Structure(at) = choice else {
+                    return true;
+                };
+                let s = &study.design().structures[at];
+                dearer(&model, &options, s).is_none_or(|d| d.abs() > APART)
+            };
+            let same = |a: &Flip, b: &Flip| a.statement == b.statement && near(a.at, b.at);
+            for (some, others) in [(&told, &thorough), (&thorough, &told)] {
+                let only = some.iter().filter(|a| !others.iter().any(|b| same(a, b)));
+                let only: Vec<&Flip> = only.filter(apart).collect();
+                assert!(
+                    only.is_empty(),
+                    "{about}{choice:?}: only one of the two tells {only:#?}\n{told:#?}\n{thorough:#?}"
+                );
+            }
+            found += told.len();
+            choices += 1;
+        }
+    }
+    assert!(found > 100 && choices > 300, "{found} flips of {choices}");
+}
+
+/// A study of a design that is there already is that of the design made again.
+#[test]
+fn a_known_design_is_studied_as_it_is() {
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let again = Study::of(&model, &options, study.design()).unwrap();
+        assert!(near(again.design().total, study.design().total), "{about}");
+        for at in 0..study.design().structures.len() {
+            let total = |s: &Study| s.without(at).map_or(f64::INFINITY, |d| d.total);
+            assert!(near(total(&again), total(&study)), "{about}without {at}");
+        }
+    }
 }

@@ -1,0 +1,135 @@
+//! A programme at other rates: weighed once, and solved again and again from what the solutions
+//! before have shown.
+
+use super::price::Prices;
+use super::select::{Programme, Selection};
+use super::shape::ShapeId;
+use super::solve::{Known, Limits, Trace, bound_from, improve_from, solve_from};
+use super::weigh::Unit;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Steps towards a bound from multipliers that were good at other rates.
+const NEARBY: usize = 300;
+/// Prices closer than this fraction are the same to a proof.
+const PROVABLE: f64 = 2e-6;
+
+/// The instances of a programme at all rates.
+pub(super) struct Family<'f, 'p, 'm> {
+    pub(super) programme: &'f Programme<'p, 'm>,
+    unit: Unit,
+    trace: Trace,
+    /// Whether at the rates of the model nothing in it is cheaper than the design, and that is
+    /// proven.
+    pub(super) provable: bool,
+    /// What everything in it costs at the rates of the model at least.
+    pub(super) least: f64,
+}
+
+/// A selection and its prices at all rates.
+#[derive(Clone)]
+pub(super) struct Priced {
+    pub(super) selection: Selection,
+    pub(super) prices: Prices,
+}
+
+impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
+    /// Over all candidates but some. None is left out for its price, which depends on the rates.
+    pub(super) fn new(
+        programme: &'f Programme<'p, 'm>,
+        forbidden: &BTreeSet<ShapeId>,
+    ) -> Family<'f, 'p, 'm> {
+        let mut used = programme.used(f64::INFINITY);
+        used.retain(|shape, _| !forbidden.contains(shape));
+        Family {
+            programme,
+            unit: programme.unit(&used),
+            trace: Trace::new(),
+            provable: false,
+            least: 0.0,
+        }
+    }
+
+    pub(super) fn priced(&self, selection: Selection) -> Priced {
+        Priced {
+            prices: self.programme.prices(&selection),
+            selection,
+        }
+    }
+
+    /// With the cheapest selection at these weights, from whose search later ones start; and what
+    /// the design costs at them.
+    pub(super) fn started(
+        mut self,
+        weights: &[f64],
+        start: &Selection,
+        price: f64,
+    ) -> Option<(Self, Priced)> {
+        let instance = self.unit.weighed(weights);
+        let kept = self.kept(start);
+        let known = Known {
+            kept: Some(&kept),
+            ..Known::NOTHING
+        };
+        let limits = Limits::nodes(self.programme.nodes);
+        let solved = solve_from(&instance, limits, known, &mut self.trace)?;
+        self.provable = solved.bound >= price * (1.0 - PROVABLE);
+        self.least = solved.bound;
+        let found = self.selected(&solved.kept);
+        Some((self, found))
+    }
+
+    /// The cheapest selection at these weights that costs less than this: none where there is none,
+    /// or where the search for one was given up.
+    ///
+    /// Where not even at the rates of the model anything is proven, only what local moves find is
+    /// known: a bound would take long and tell nothing.
+    pub(super) fn below(&self, weights: &[f64], start: &Selection, price: f64) -> Option<Priced> {
+        let instance = self.unit.weighed(weights);
+        let kept = self.kept(start);
+        let found = if self.provable {
+            let known = Known {
+                kept: Some(&kept),
+                below: price,
+            };
+            let limits = Limits::nodes(self.programme.nodes);
+            solve_from(&instance, limits, known, &mut self.trace.clone())?.kept
+        } else {
+            improve_from(&instance, &kept, price)?
+        };
+        let found = self.selected(&found);
+        (found.prices.at(weights) < price).then_some(found)
+    }
+
+    /// What local moves make of a selection at these weights.
+    pub(super) fn improved(&self, weights: &[f64], start: &Selection) -> Option<Priced> {
+        let instance = self.unit.weighed(weights);
+        let found = improve_from(&instance, &self.kept(start), f64::INFINITY)?;
+        Some(self.selected(&found))
+    }
+
+    /// What every selection costs at these weights at least, as far as a few steps tell; they end
+    /// where nothing is below some price.
+    pub(super) fn bound(&self, weights: &[f64], price: f64) -> f64 {
+        if !self.provable {
+            return f64::NEG_INFINITY;
+        }
+        bound_from(&self.unit.weighed(weights), NEARBY, price, &self.trace)
+    }
+
+    /// The items of a selection.
+    fn kept(&self, selection: &Selection) -> Vec<bool> {
+        let items = self.unit.items.iter().map(|r| selection.has(r));
+        let mut kept: Vec<bool> = items.collect();
+        kept.resize(self.unit.len(), false);
+        kept
+    }
+
+    fn selected(&self, kept: &[bool]) -> Priced {
+        let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
+        let items = self.unit.items.iter().zip(kept);
+        for (item, _) in items.filter(|(_, kept)| **kept) {
+            shapes.entry(item.shape).or_default().extend(item.column);
+        }
+        self.priced(Selection::of(shapes))
+    }
+}
