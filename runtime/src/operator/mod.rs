@@ -238,25 +238,37 @@ impl<B: Clone> Sink<B> for Joined<'_, B> {
     )]
     #[inline(always)]
     fn push(&mut self, key: B, row: B) {
-        let (frames, row) = (&mut self.tuples.frames, Frame::Row(key, row));
+        let frames = &mut self.tuples.frames;
         match (self.outer, self.rest) {
             // As in scans, scans that are followed, and subplans.
-            ([], 0) => frames.push(row),
+            ([], 0) => push_row(frames, key, row),
             ([], 1) => {
-                frames.push(row);
+                push_row(frames, key, row);
                 frames.push(Frame::ABSENT);
             }
             ([one], 0) => {
                 frames.push(one.clone());
-                frames.push(row);
+                push_row(frames, key, row);
             }
             (outer, rest) => {
                 frames.extend_from_slice(outer);
-                frames.push(row);
+                push_row(frames, key, row);
                 frames.extend((0..rest).map(|_| Frame::ABSENT));
             }
         }
         self.tuples.count += 1;
+    }
+}
+
+/// Appends a row. Written over an absent frame it goes from registers to where it stays, word by
+/// word; pushed as it is it would pass through the stack, written in words and read in pairs of
+/// them, for which a processor waits.
+#[expect(clippy::inline_always, reason = "as for the sink")]
+#[inline(always)]
+fn push_row<B>(frames: &mut Vec<Frame<B>>, key: B, row: B) {
+    frames.push(Frame::ABSENT);
+    if let Some(last) = frames.last_mut() {
+        *last = Frame::Row(key, row);
     }
 }
 
