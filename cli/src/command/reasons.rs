@@ -315,11 +315,19 @@ fn print_flips(
         if !flip.reads.is_empty() {
             then.push(format!("reads {}", flip.reads.join(", ")));
         }
-        if !flip.built.is_empty() {
-            then.push(format!("with {}", flip.built.join(", ")));
-        }
-        if !flip.dropped.is_empty() {
-            then.push(format!("without {}", flip.dropped.join(", ")));
+        // One that has the name of another has its key, and other columns or another order.
+        let built = flip.built.iter().map(|name| match name {
+            name if flip.dropped.contains(name) => format!("another {name}"),
+            name => name.clone(),
+        });
+        let dropped = flip.dropped.iter().filter(|d| !flip.built.contains(d));
+        for (word, names) in [
+            ("with", built.collect::<Vec<_>>()),
+            ("without", dropped.cloned().collect()),
+        ] {
+            if !names.is_empty() {
+                then.push(format!("{word} {}", names.join(", ")));
+            }
         }
         grid.line([
             name(flip.statement.clone()),
