@@ -143,8 +143,7 @@ impl CommonSlot {
     #[inline]
     pub(crate) fn number(&self, key: &[u8], row: &[u8]) -> Option<i64> {
         match self.kind {
-            Common::BigInt | Common::Timestamp => self.fixed(row).map(i64::from_le_bytes),
-            Common::Int => self.fixed(row).map(|v| i64::from(i32::from_le_bytes(v))),
+            Common::Int | Common::BigInt | Common::Timestamp => self.integer(row),
             Common::KeyTime => self.key_time(key),
             Common::Text | Common::KeyText | Common::Other => None,
         }

@@ -47,15 +47,16 @@ fn part() -> impl Strategy<Value = (KeyPart, Value)> {
 }
 
 fn row() -> impl Strategy<Value = (Layout, Vec<Value>, Vec<Value>)> {
-    (
-        prop::collection::vec(part(), 0..5),
-        prop::collection::vec(column(), 0..12),
-    )
-        .prop_map(|(parts, columns)| {
-            let (parts, key): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-            let (columns, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            (Layout::new(parts, columns), key, values)
-        })
+    // Some with more nulls than the first bytes of a row tell of.
+    let columns = prop_oneof![
+        4 => prop::collection::vec(column(), 0..12),
+        1 => prop::collection::vec(column(), 40..80),
+    ];
+    (prop::collection::vec(part(), 0..5), columns).prop_map(|(parts, columns)| {
+        let (parts, key): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let (columns, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        (Layout::new(parts, columns), key, values)
+    })
 }
 
 fn read_all(layout: &Layout, key: &[u8], row: &[u8]) -> Vec<Result<Value, RowError>> {
