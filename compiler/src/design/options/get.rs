@@ -171,27 +171,41 @@ impl Planner<'_> {
         let present = self.stats.rows_per(directory, &bound).avg.max(1.0);
         let held = self.stats.rows_per(s, &bound).avg / present;
         let buckets = (per / held.max(1e-9)).clamp(1.0, present);
-        let gets = state.rows;
-        let rows = gets * buckets;
-        let cost = self.read_cost(self.stats.rows(directory), gets, rows, 16.0);
-        state.cost += cost;
+        let rows = state.rows * buckets;
+        let input = std::mem::replace(&mut state.op, Op::Input);
+        let get = Get {
+            structure: through.directory as u16,
+            eq: through.eq.clone(),
+            lower: through.lower.clone(),
+            upper: through.upper.clone(),
+            reverse: through.reverse,
+            page: None,
+        };
+        state.op = self.read_directory(state, input, through.directory, get, rows);
         state.rows = rows;
+        state.frames += 1;
+    }
+
+    /// A get of a directory for each row of a state, which pays for it and requires it.
+    fn read_directory(
+        &self,
+        state: &mut State,
+        input: Op,
+        directory: ShapeId,
+        get: Get,
+        rows: f64,
+    ) -> Op {
+        let gets = state.rows;
+        let among = self.stats.rows(self.shapes.get(directory));
+        let cost = self.read_cost(among, gets, rows, 16.0);
+        state.cost += cost;
         state.requires.insert(Requirement {
-            shape: through.directory,
+            shape: directory,
             column: None,
         });
-        state.frames += 1;
-        let input = std::mem::replace(&mut state.op, Op::Input);
-        state.op = Op::Get {
+        Op::Get {
             input: Box::new(input),
-            get: Get {
-                structure: through.directory as u16,
-                eq: through.eq.clone(),
-                lower: through.lower.clone(),
-                upper: through.upper.clone(),
-                reverse: through.reverse,
-                page: None,
-            },
+            get,
             outer: false,
             estimate: Estimate {
                 rows,
@@ -199,38 +213,21 @@ impl Planner<'_> {
                 gets,
                 cost,
             },
-        };
+        }
     }
 
     /// The sub-partitions of a popular key that are present, as a list.
     fn list_parts(&self, state: &mut State, parts: &Parts) -> Term {
-        let gets = state.rows;
-        let rows = gets * parts.average;
-        let among = self.stats.rows(self.shapes.get(parts.directory));
-        let cost = self.read_cost(among, gets, rows, 16.0);
-        state.cost += cost;
-        state.requires.insert(Requirement {
-            shape: parts.directory,
-            column: None,
-        });
-        let root = Op::Get {
-            input: Box::new(Op::Input),
-            get: Get {
-                structure: parts.directory as u16,
-                eq: parts.eq.clone(),
-                lower: None,
-                upper: None,
-                reverse: false,
-                page: None,
-            },
-            outer: false,
-            estimate: Estimate {
-                rows,
-                reads: rows,
-                gets,
-                cost,
-            },
+        let rows = state.rows * parts.average;
+        let get = Get {
+            structure: parts.directory as u16,
+            eq: parts.eq.clone(),
+            lower: None,
+            upper: None,
+            reverse: false,
+            page: None,
         };
+        let root = self.read_directory(state, Op::Input, parts.directory, get, rows);
         let part = Output {
             name: "part".into(),
             term: Term::Column {

@@ -22,7 +22,7 @@ use super::shape::{Requirement, ShapeId, Shapes};
 use super::spread::Pressure;
 use super::stats::Stats;
 use super::target::Target;
-use crate::model::{Expr, Model, ReferenceId, Type};
+use crate::model::{Expr, Model, NodeId, ReferenceId, Type};
 use std::collections::BTreeSet;
 
 /// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
@@ -165,6 +165,12 @@ impl State {
             cost: 0.0,
             requires,
         }
+    }
+
+    /// The start of a subplan for the rows of this state, which begins at one of its nodes.
+    fn subplan(&self, from: NodeId) -> State {
+        let outer = self.nodes.get(from as usize).cloned().flatten();
+        State::start(self.frames, vec![outer], self.rows, self.requires.clone())
     }
 }
 

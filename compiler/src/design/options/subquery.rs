@@ -126,13 +126,7 @@ impl Planner<'_> {
         from: NodeId,
         atom: &Expr,
     ) -> Vec<PlanOption> {
-        let outer = state.nodes.get(from as usize).cloned().flatten();
-        let start = State::start(
-            state.frames,
-            vec![outer],
-            state.rows,
-            state.requires.clone(),
-        );
+        let start = state.subplan(from);
         self.depth += 1;
         let options = match atom {
             Expr::Nested(_, query) => {
@@ -158,13 +152,7 @@ impl Planner<'_> {
         over: &[crate::model::Unfold],
         filter: Option<&Pred>,
     ) -> Vec<(State, Test)> {
-        let outer = state.nodes.get(from as usize).cloned().flatten();
-        let start = State::start(
-            state.frames,
-            vec![outer],
-            state.rows,
-            state.requires.clone(),
-        );
+        let start = state.subplan(from);
         let inner = scope.inner(self.model, from, over);
         let filters: Vec<Pred> = match filter {
             Some(Pred::And(all)) => all.clone(),
