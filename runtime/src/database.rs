@@ -92,12 +92,16 @@ impl Kind {
 
     /// The position of what has the name.
     fn position(self, model: &Model, name: &str) -> Result<usize, Error> {
-        let names = self.names(model);
-        let found = names.iter().position(|n| *n == name);
+        // Looked up for every ask: the names are gathered only where none is the one.
+        let found = match self {
+            Kind::Entity => model.entities.iter().position(|e| e.name == name),
+            Kind::Question => model.questions.iter().position(|q| q.name == name),
+            Kind::Change => model.changes.iter().position(|c| c.name == name),
+        };
         found.ok_or_else(|| Error::Unknown {
             kind: self,
             found: name.into(),
-            hint: self.hint(model, name, &names),
+            hint: self.hint(model, name, &self.names(model)),
         })
     }
 

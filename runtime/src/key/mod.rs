@@ -153,16 +153,22 @@ impl NumberOrder {
         }
     }
 
-    /// The bytes of a number, from the highest of the result on.
+    /// A number whose order among all ranks is that of the encodings.
     #[inline]
-    pub(crate) fn bytes(self, number: i64) -> u128 {
-        self.tag | u128::from(number as u64 ^ self.mask) << 56
+    pub(crate) fn rank(self, number: i64) -> u64 {
+        number as u64 ^ self.mask
+    }
+
+    /// The bytes of the number of a rank, from the highest of the result on.
+    #[inline]
+    pub(crate) fn head(self, rank: u64) -> u128 {
+        self.tag | u128::from(rank) << 56
     }
 
     /// Appends a number.
     #[inline]
     pub(crate) fn encode(self, number: i64, out: &mut Vec<u8>) {
-        let bytes = self.bytes(number).to_be_bytes();
+        let bytes = self.head(self.rank(number)).to_be_bytes();
         if let Some(bytes) = bytes.first_chunk::<{ Self::LENGTH }>() {
             out.extend_from_slice(bytes);
         }

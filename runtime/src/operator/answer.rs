@@ -4,7 +4,6 @@ use super::bound::{BoundPlan, BoundTop};
 use super::build::{Builder, Demand};
 use super::nested::NestedRows;
 use super::root::Root;
-use super::sort::Place;
 use super::stored::{How, Shown, Stored};
 use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
@@ -40,8 +39,8 @@ pub struct Answer<'a, R: Reader> {
     /// How many steps the plan has.
     steps: usize,
     tuples: Tuples<R::B>,
-    /// The places of the tuples in their order, where they are in another one.
-    order: Vec<Place>,
+    /// The numbers of the tuples in their order, where they are in another one.
+    order: Vec<u64>,
     /// How many of the tuples are rows of the answer.
     count: usize,
     /// The position behind the current row.
@@ -105,7 +104,7 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
     /// Where the tuple of a row is.
     #[inline]
     fn place(&self, row: usize) -> usize {
-        self.order.get(row).map_or(row, |place| place.tuple())
+        self.order.get(row).map_or(row, |tuple| *tuple as usize)
     }
 
     /// Makes sure that there is a next tuple, with its subplans run; false if there is none.

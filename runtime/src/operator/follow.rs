@@ -212,7 +212,7 @@ impl<B: Buf> Point<B> for SamePoint<'_, B> {
     #[inline]
     fn found(self, key: B, row: B) {
         if let Some(place) = self.tuple.get_mut(self.frame) {
-            *place = Frame::Row(key, row);
+            place.fill_in(key, row);
         }
     }
 }
@@ -260,7 +260,7 @@ impl<B: Buf> Point<B> for MadePoint<'_, B> {
     #[inline]
     fn found(self, key: B, row: B) {
         if let Some(place) = self.tuple.get_mut(self.frame) {
-            *place = Frame::Row(key, row);
+            place.fill_in(key, row);
         }
     }
 }

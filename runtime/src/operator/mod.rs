@@ -28,6 +28,7 @@ mod order;
 mod page;
 mod profile;
 mod range;
+mod ranks;
 mod root;
 mod sort;
 mod stored;
@@ -42,7 +43,6 @@ pub use bound::BoundPlan;
 pub use nested::{NestedRow, NestedRows};
 pub use profile::{Actual, Step, steps};
 
-use self::sort::Place;
 use crate::cursor::CursorError;
 use crate::key::KeyError;
 use crate::row::RowError;
@@ -69,6 +69,15 @@ pub(crate) enum Frame<B> {
 impl<B> Frame<B> {
     /// The row of an outer get that found nothing: all its columns are null.
     const ABSENT: Frame<B> = Frame::Values(None);
+
+    /// Puts a row in the place of an absent one. That has nothing to drop; an assignment would look
+    /// whether it has, and wait for what was just written.
+    #[expect(clippy::inline_always, reason = "a part of every store's loop")]
+    #[inline(always)]
+    fn fill_in(&mut self, key: B, row: B) {
+        debug_assert!(matches!(self, Frame::Values(None)));
+        std::mem::forget(std::mem::replace(self, Frame::Row(key, row)));
+    }
 }
 
 impl<B> Default for Frame<B> {
@@ -268,7 +277,7 @@ impl<B: Clone> Sink<B> for Joined<'_, B> {
 fn push_row<B>(frames: &mut Vec<Frame<B>>, key: B, row: B) {
     frames.push(Frame::ABSENT);
     if let Some(last) = frames.last_mut() {
-        *last = Frame::Row(key, row);
+        last.fill_in(key, row);
     }
 }
 
@@ -324,12 +333,12 @@ pub(crate) trait Operator<'a, R: Reader> {
 
     /// [`Operator::fill`] for one who takes all tuples one by one: instead of appending to `out`,
     /// which is empty, an operator that holds tuples may exchange it for them, however many they
-    /// are. They are then in the order of the places that it leaves in `order`.
+    /// are. They are then in the order of the numbers that it leaves in `order`.
     fn hand_over(
         &mut self,
         cx: &Context<'a, R>,
         out: &mut Tuples<R::B>,
-        order: &mut Vec<Place>,
+        order: &mut Vec<u64>,
     ) -> Result<Fill, AskError> {
         order.clear();
         self.fill(cx, BATCH, out)

@@ -1,7 +1,6 @@
 //! The operator at the top of a plan. Most plans are one get, which needs no place of its own.
 
 use super::direct::Direct;
-use super::sort::Place;
 use super::{AskError, Boxed, Context, Frame, Operator, Tuples};
 use crate::store::{Fill, Reader};
 
@@ -34,7 +33,7 @@ impl<'a, R: Reader> Operator<'a, R> for Root<'a, R> {
         &mut self,
         cx: &Context<'a, R>,
         out: &mut Tuples<R::B>,
-        order: &mut Vec<Place>,
+        order: &mut Vec<u64>,
     ) -> Result<Fill, AskError> {
         match self {
             Root::Direct(get) => get.hand_over(cx, out, order),

@@ -5,13 +5,12 @@
 //! tuples begin alike.
 
 use super::order::{Head, Order};
-use super::stored::StoredNumber;
+use super::ranks::Ranks;
 use super::sub::Subs;
 use super::term::{Env, Stop};
 use super::ties::InputOrder;
 use super::{AskError, BATCH, Boxed, Context, Frame, Operator, Tuples};
-use crate::key::NumberOrder;
-use crate::store::{Buf, Fill, Reader};
+use crate::store::{Fill, Reader};
 
 pub(super) struct Sort<'a, R: Reader> {
     step: usize,
@@ -25,6 +24,8 @@ pub(super) struct Sort<'a, R: Reader> {
     /// How many tuples are asked of the input at once.
     batch: usize,
     tuples: Tuples<R::B>,
+    /// Of all tuples, while these say all there is to say about their order; then there are no places.
+    ranks: Option<Ranks>,
     /// Of all tuples where the order has subplans, else of those whose heads are alike.
     keys: Keys,
     places: Vec<Place>,
@@ -32,6 +33,8 @@ pub(super) struct Sort<'a, R: Reader> {
     whole: bool,
     /// Whether all tuples stand in the input as `ties` says.
     in_order: bool,
+    /// The numbers of the tuples in their order, when all of the input is taken in.
+    sorted: Vec<u64>,
     /// How many have been handed out; none while the input is still being taken in.
     next: Option<usize>,
 }
@@ -72,7 +75,7 @@ impl Keys {
 /// The head of a tuple's key, which is all that most comparisons need, and behind it the tuple's
 /// number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u128);
+struct Place(u128);
 
 impl Place {
     /// Bytes of the head.
@@ -97,7 +100,7 @@ impl Place {
     }
 
     #[inline]
-    pub(super) fn tuple(self) -> usize {
+    fn tuple(self) -> usize {
         (self.0 & ((1 << Self::NUMBER) - 1)) as usize
     }
 }
@@ -120,12 +123,19 @@ impl<'a, R: Reader> Sort<'a, R> {
             limit: limit.unwrap_or(usize::MAX),
             batch: expected.clamp(BATCH, MOST_EXPECTED),
             tuples: Tuples::new(stride),
+            ranks: None,
             keys: Keys::default(),
             places: Vec::new(),
             whole: true,
             in_order: true,
+            sorted: Vec::new(),
             next: None,
         }
+    }
+
+    /// How many tuples have their places.
+    fn placed(&self) -> usize {
+        self.ranks.as_ref().map_or(self.places.len(), Ranks::len)
     }
 
     /// Takes in the whole input; false if it waits.
@@ -135,10 +145,10 @@ impl<'a, R: Reader> Sort<'a, R> {
                 return Ok(false);
             }
             // Of many tuples under a small limit only the first few are kept.
-            if self.places.len() / 2 > self.limit.max(BATCH) {
+            if self.placed() / 2 > self.limit.max(BATCH) {
                 self.keep_first(cx)?;
             }
-            if self.places.is_empty() {
+            if self.placed() == 0 {
                 self.tuples.reserve(self.batch);
             }
             match self.input.fill(cx, self.batch, &mut self.tuples)? {
@@ -147,7 +157,7 @@ impl<'a, R: Reader> Sort<'a, R> {
                 Fill::End => break,
             }
         }
-        self.sort(cx)?;
+        self.sort_all(cx)?;
         self.next = Some(0);
         Ok(true)
     }
@@ -157,24 +167,41 @@ impl<'a, R: Reader> Sort<'a, R> {
         if !self.subs.is_empty() {
             return self.place_by_keys(cx);
         }
-        let unplaced = self.places.len()..self.tuples.len();
-        self.places.reserve(unplaced.len());
         self.in_order = self.in_order
-            && (self.ties).is_some_and(|ties| ties.holds(&self.tuples, unplaced.start));
-        while self.places.len() < self.tuples.len() {
-            if let Some((number, order)) = self.order.number() {
-                place_numbers(number, order, &self.tuples, &mut self.places);
+            && (self.ties).is_some_and(|ties| ties.holds(&self.tuples, self.placed()));
+        if let Some(ranks) = &mut self.ranks {
+            if self.in_order && ranks.add(&self.tuples) {
+                return Ok(true);
             }
-            let at = self.places.len();
-            if at < self.tuples.len() {
-                let env = plain(cx, self.tuples.get(at));
-                let head = self.order.head(&env, &mut self.keys.bytes);
-                let head = head.map_err(Stop::unrun)?;
-                self.whole &= head.length <= Place::HEAD;
-                self.places.push(Place::new(head.bytes, at));
+            self.leave_ranks();
+        }
+        self.places.reserve(self.tuples.len() - self.places.len());
+        let first = self.order.number();
+        for at in self.places.len()..self.tuples.len() {
+            let tuple = self.tuples.get(at);
+            // The head of a stored number holds all of it.
+            if let Some((number, order)) = first
+                && let Some(number) = number.read(tuple)
+            {
+                let head = order.head(order.rank(number));
+                self.places.push(Place::new(head, at));
+                continue;
             }
+            let head = self.order.head(&plain(cx, tuple), &mut self.keys.bytes);
+            let head = head.map_err(Stop::unrun)?;
+            self.whole &= head.length <= Place::HEAD;
+            self.places.push(Place::new(head.bytes, at));
         }
         Ok(true)
+    }
+
+    /// Gives the tuples places instead of ranks.
+    fn leave_ranks(&mut self) {
+        if let Some(ranks) = self.ranks.take() {
+            let heads = ranks.heads().enumerate();
+            let places = heads.map(|(at, head)| Place::new(head, at));
+            self.places.extend(places);
+        }
     }
 
     /// The same where the order has subplans: they are run once, so that all of a key is made.
@@ -196,6 +223,24 @@ impl<'a, R: Reader> Sort<'a, R> {
             self.places.push(Place::new(head.bytes, at));
         }
         Ok(true)
+    }
+
+    /// Tells the order of all tuples, but those beyond the limit.
+    fn sort_all(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
+        self.sorted = match self.ranks.take().map(Ranks::sorted) {
+            Some(Ok(sorted)) => sorted,
+            too_far => {
+                self.ranks = too_far.and_then(Result::err);
+                self.leave_ranks();
+                self.sort(cx)?;
+                self.places
+                    .iter()
+                    .map(|place| place.tuple() as u64)
+                    .collect()
+            }
+        };
+        self.sorted.truncate(self.limit);
+        Ok(())
     }
 
     /// Puts the places in order, and forgets those beyond the limit.
@@ -250,6 +295,7 @@ impl<'a, R: Reader> Sort<'a, R> {
 
     /// Sorts, and forgets the tuples beyond the limit.
     fn keep_first(&mut self, cx: &Context<'a, R>) -> Result<(), AskError> {
+        self.leave_ranks();
         self.sort(cx)?;
         let (mut tuples, mut keys) = (Tuples::new(self.tuples.stride), Keys::default());
         let mut keep = |place: &mut Place| {
@@ -271,23 +317,6 @@ impl<'a, R: Reader> Sort<'a, R> {
     }
 }
 
-/// Gives tuples whose first term is a number their places, up to the first in which it is not where
-/// most are. It is read from there, and the head holds all of it.
-#[inline(never)]
-fn place_numbers<B: Buf>(
-    number: StoredNumber,
-    order: NumberOrder,
-    tuples: &Tuples<B>,
-    places: &mut Vec<Place>,
-) {
-    for (at, tuple) in tuples.rest(places.len()) {
-        let Some(number) = number.read(tuple) else {
-            return;
-        };
-        places.push(Place::new(order.bytes(number), at));
-    }
-}
-
 /// What terms without subplans are evaluated over.
 #[inline]
 fn plain<'t, R: Reader>(cx: &Context<'t, R>, tuple: &'t [Frame<R::B>]) -> Env<'t, R::B> {
@@ -306,6 +335,12 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
         self.tuples.clear();
         self.keys.clear();
         self.places.clear();
+        self.ranks = match (self.order.number(), self.ties) {
+            (Some(number), Some(ties)) if self.subs.is_empty() => {
+                Some(Ranks::new(number, ties.reversed))
+            }
+            _ => None,
+        };
         self.whole = true;
         self.in_order = true;
         self.next = None;
@@ -321,11 +356,11 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
             return Ok(Fill::Wait);
         }
         let next = self.next.unwrap_or_default();
-        let rest = self.places.get(next..).unwrap_or_default();
+        let rest = self.sorted.get(next..).unwrap_or_default();
         let given = rest.get(..want).unwrap_or(rest);
         out.reserve(given.len());
-        for place in given {
-            out.push(self.tuples.take(place.tuple()));
+        for tuple in given {
+            out.push(self.tuples.take(*tuple as usize));
         }
         self.next = Some(next + given.len());
         Ok(cx.settle(self.step, given.len(), Fill::End))
@@ -335,13 +370,13 @@ impl<'a, R: Reader> Operator<'a, R> for Sort<'a, R> {
         &mut self,
         cx: &Context<'a, R>,
         out: &mut Tuples<R::B>,
-        order: &mut Vec<Place>,
+        order: &mut Vec<u64>,
     ) -> Result<Fill, AskError> {
         if self.next.is_none() && !self.collect(cx)? {
             return Ok(Fill::Wait);
         }
         order.clear();
-        std::mem::swap(order, &mut self.places);
+        std::mem::swap(order, &mut self.sorted);
         std::mem::swap(out, &mut self.tuples);
         Ok(cx.settle(self.step, order.len(), Fill::End))
     }
