@@ -855,3 +855,18 @@ fn broken_text_on_standard_input_has_a_line() {
         );
     }
 }
+
+#[test]
+fn a_limit_below_nothing_is_refused() {
+    let place = Place::new();
+    let model = "entity A (9) { id int key }\n\
+        question first (1/s) select id from A order by id limit $n";
+    std::fs::write(place.path().join("a.querent"), model).unwrap();
+    place.run("create a.db --model a.querent").expect(0);
+    place.run("put a.db A id=1").expect(0);
+    let ran = place.run("ask a.db first n=-1").expect(2);
+    let said = "found a limit of -1, expected 0 or more";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    let ran = place.run("ask a.db first n=0 --format json").expect(0);
+    assert_eq!(ran.out.trim(), "[]");
+}

@@ -22,9 +22,14 @@ use model::Model;
 /// The name of the file is the model's where the text does not begin with `model name`.
 pub fn parse(file_name: &str, text: &str) -> (Option<Model>, Vec<Diagnostic>) {
     let (ast, mut diagnostics) = syntax::parse(text);
-    let (model, found) = resolve::ast_to_model(&ast, text, file_name);
+    let (mut model, found) = resolve::ast_to_model(&ast, text, file_name);
     let failed = diagnostics.iter().any(Diagnostic::is_error);
     diagnostics.extend(found);
+    // Where the text has errors, what could not be read may have been an entity.
+    if !failed && model.as_ref().is_some_and(|m| m.entities.is_empty()) {
+        diagnostics.push(resolve::no_entity(&ast));
+        model = None;
+    }
     diagnostics.sort_by_key(|d| (d.span.start, d.code.id));
     (model.filter(|_| !failed), diagnostics)
 }

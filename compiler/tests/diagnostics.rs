@@ -228,6 +228,54 @@ const CASES: &[(&str, &[&str])] = &[
         "question q (1/s) select id from User where id = 1.5",
         &["E041"],
     ),
+    // Digits that have no float, and more of them than a decimal has: neither is rounded.
+    (
+        "question q (1/s) select id from User where score < 1e309",
+        &["E041"],
+    ),
+    (
+        "question q (1/s) select id from User where extra['a'] = -1e309",
+        &["E041"],
+    ),
+    (
+        "question q (1/s) select id from Post where price = 0.12345678901234567890123456789",
+        &["E041"],
+    ),
+    (
+        "question q (1/s) select id from Post where price = '0.12345678901234567890123456789'",
+        &["E041"],
+    ),
+    // What is never null, by an attribute, a path, a reference, an element; and what may be.
+    (
+        "question q (1/s) select id from User where name is null or home.city is not null",
+        &["W005", "W005"],
+    ),
+    (
+        "question q (1/s) select id from Post where author is null or author.name is null",
+        &["W005", "W005"],
+    ),
+    (
+        "question q (1/s) select id from Post where any lines (count is null)",
+        &["W005"],
+    ),
+    (
+        "question q (1/s) select id from Post where editor is null or editor.name is null",
+        &[],
+    ),
+    (
+        "question q (1/s) select id from User where score is null or extra['a'] is null \
+         or posts is null or follows is not null",
+        &[],
+    ),
+    (
+        "question q (1/s) select id from Page where number is null",
+        &[],
+    ),
+    // A warning hides no error.
+    (
+        "change c (1/s) for each $x in $xs { delete User where name is null and $x.name = 5 }",
+        &["W005", "E048"],
+    ),
     (
         "question q (1/s) select id from User where name = null",
         &["E040"],

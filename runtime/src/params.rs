@@ -34,6 +34,14 @@ pub enum ParamError {
         /// Its name.
         name: String,
     },
+    /// More values than there are parameters.
+    #[error("found {found} values, expected {expected}, one for each parameter")]
+    Count {
+        /// How many were given.
+        found: usize,
+        /// How many there are.
+        expected: usize,
+    },
     /// One of the wrong type.
     #[error("parameter `{name}`: {source}")]
     Value {
@@ -86,8 +94,18 @@ impl Params {
     /// The values in the order of the declaration.
     pub(crate) fn bind(self, model: &Model, declared: &[Param]) -> Result<Vec<Value>, ParamError> {
         match self {
-            // The item of a `for each` is bound by the statement itself.
             Params::Values(mut values) => {
+                if values.len() > declared.len() {
+                    return Err(ParamError::Count {
+                        found: values.len(),
+                        expected: declared.len(),
+                    });
+                }
+                // What is left out at the end is absent; what may not be absent was forgotten.
+                let mut left_out = declared.iter().skip(values.len());
+                if let Some(forgotten) = left_out.find(|p| !optional(p)) {
+                    return Err(missing(forgotten, &names(declared)));
+                }
                 values.resize(declared.len(), Value::Null);
                 Ok(values)
             }
@@ -186,5 +204,41 @@ fn list(names: &[&str]) -> String {
         "none".into()
     } else {
         names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_order_are_counted() {
+        let text = "
+            entity User (9) { id int key }
+            question q (1/s) select id from User where id < $most order by id limit $n after $c";
+        let (model, _) = querent_compiler::parse("m.querent", text);
+        let model = model.unwrap();
+        let declared = &model.questions.first().unwrap().params;
+        let bind = |values: &[i64]| {
+            let values: Vec<Value> = values.iter().map(|&n| Value::Int(n)).collect();
+            Params::from(values).bind(&model, declared)
+        };
+        // A cursor may be left out.
+        assert_eq!(
+            bind(&[1, 2]).unwrap(),
+            [Value::Int(1), Value::Int(2), Value::Null]
+        );
+        for (given, said) in [
+            (&[][..], "parameter `most` is missing; expected most, n, c"),
+            (&[1], "parameter `n` is missing; expected most, n, c"),
+            (
+                &[1, 2, 3, 4],
+                "found 4 values, expected 3, one for each parameter",
+            ),
+        ] {
+            assert_eq!(bind(given).unwrap_err().to_string(), said);
+        }
+        let nothing = Params::from(()).bind(&model, declared);
+        assert!(matches!(nothing, Err(ParamError::Missing { .. })));
     }
 }

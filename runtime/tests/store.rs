@@ -635,6 +635,62 @@ fn what_cannot_be_opened_says_why() {
 
 /// Wherever a file was cut off, it is refused, or all of it can be read: the map has nothing behind
 /// the end of the file.
+/// What is written through memory must have its place on the disk: where that is full, the process
+/// would be ended by a signal.
+#[test]
+#[cfg(unix)]
+fn the_table_of_readers_has_its_place_on_the_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = TempDir::new().unwrap();
+    let table = folder.path().join("lock.mdb");
+    // What a create that was interrupted leaves behind is no database.
+    std::fs::write(&table, "").unwrap();
+    let store = lmdb(folder.path(), 1);
+    let found = table.metadata().unwrap();
+    assert!(found.blocks() * 512 >= found.len(), "{found:?}");
+    assert_eq!(found.len(), (u64::from(options().max_readers) + 2) * 64);
+    put(&store, &[(b"a", b"1")]).unwrap();
+    let held: Vec<_> = (0..options().max_readers)
+        .map_while(|_| store.snapshot().ok())
+        .collect();
+    assert_eq!(held.len(), options().max_readers as usize);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_may_not_be_opened_is_named() {
+    use std::fs::{File, Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    drop(lmdb(folder.path(), 1));
+    let (data, table) = (
+        folder.path().join("data.mdb"),
+        folder.path().join("lock.mdb"),
+    );
+    let read_only = Options {
+        read_only: true,
+        ..options()
+    };
+    let open = || {
+        Lmdb::open(folder.path(), read_only.clone())
+            .unwrap_err()
+            .to_string()
+    };
+    set_permissions(&data, Permissions::from_mode(0o0)).unwrap();
+    // A user who may open every file cannot see the refusal.
+    if File::open(&data).is_ok() {
+        return;
+    }
+    assert!(open().starts_with(&format!("opening {}: ", data.display())));
+    set_permissions(&data, Permissions::from_mode(0o400)).unwrap();
+    set_permissions(&table, Permissions::from_mode(0o400)).unwrap();
+    assert!(open().starts_with(&format!("opening {} to write", table.display())));
+    set_permissions(folder.path(), Permissions::from_mode(0o0)).unwrap();
+    let found = open();
+    set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
+    assert!(found.starts_with(&format!("opening {}: ", data.display())));
+}
+
 #[test]
 fn a_file_that_was_cut_off_is_refused() {
     let folder = TempDir::new().unwrap();

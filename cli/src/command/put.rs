@@ -5,7 +5,7 @@ use crate::argument::{DatabaseFolder, Pair};
 use crate::lines::{self, Line};
 use crate::terminal::Terminal;
 use crate::words::{change, counted};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use querent::{Database, Error, Receipt};
 use querent_compiler::codec::{Named, RecordLayout, entity_row_from_json};
@@ -167,6 +167,9 @@ fn put_batch(
                 terminal.remark(&format!("nothing of {place} and what follows was put"))?;
             }
             Ok(Outcome::Findings)
+        }
+        Err(error) if place.starts_with("line") => {
+            Err(error).context(format!("stopped at {place}; what is before was put"))
         }
         Err(error) => Err(error.into()),
     }

@@ -13,7 +13,10 @@
 use super::{CodecError, join, key_parts, parts, scalar};
 use crate::model::{EntityId, Model, Type};
 use crate::value::Value;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
+use std::collections::BTreeSet;
+use std::fmt;
 
 /// The JSON of one line of text.
 pub fn json_from_line(line: &[u8]) -> Result<Json, CodecError> {
@@ -61,7 +64,77 @@ pub(super) fn says_once(text: &[u8], json: &Json) -> Result<(), CodecError> {
     if said == names(json) {
         return Ok(());
     }
-    Err(CodecError::new("a name twice in one object", "each once"))
+    // The text was read before, so that there is a name to be found.
+    match serde_json::from_slice(text) {
+        Ok(Twice(Some(error))) => Err(error),
+        _ => Err(CodecError::new("a name twice in one object", "each once")),
+    }
+}
+
+/// The first name that an object gives a second time, and where.
+struct Twice(Option<CodecError>);
+
+impl<'de> Deserialize<'de> for Twice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TwiceVisitor)
+    }
+}
+
+struct TwiceVisitor;
+
+impl<'de> Visitor<'de> for TwiceVisitor {
+    type Value = Twice;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Twice, A::Error> {
+        let (mut names, mut first) = (BTreeSet::new(), None);
+        while let Some((name, Twice(within))) = map.next_entry::<String, Twice>()? {
+            let found = within.map(|error| error.at(&name));
+            let again = names.contains(&name).then(|| {
+                let found = format!("the name `{name}` twice in one object");
+                CodecError::new(found, "it once")
+            });
+            first = first.or(found).or(again);
+            names.insert(name);
+        }
+        Ok(Twice(first))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Twice, A::Error> {
+        let (mut index, mut first) = (0, None);
+        while let Some(Twice(within)) = items.next_element()? {
+            first = first.or(within.map(|error: CodecError| error.at_index(index)));
+            index += 1;
+        }
+        Ok(Twice(first))
+    }
+
+    fn visit_unit<E>(self) -> Result<Twice, E> {
+        Ok(Twice(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Twice, E> {
+        Ok(Twice(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Twice, E> {
+        Ok(Twice(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Twice, E> {
+        Ok(Twice(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Twice, E> {
+        Ok(Twice(None))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Twice, E> {
+        Ok(Twice(None))
+    }
 }
 
 /// How many names the objects of this JSON have.

@@ -42,6 +42,8 @@ codes! {
         "A character that is no part of the language, or a quoted text without its closing quote."
     NUMBER "E004" "malformed number or unit"
         "A number has a unit that is not known where it stands, or a value that makes no sense there. Counts take k, M, B, T; sizes also KB, MB, GB; durations ms, s, min, h, d; rates /s, /min, /h, /day."
+    NO_ENTITY "E005" "model without an entity"
+        "A model says what exists. Without an entity there is nothing to ask about and nothing to store."
 
     // Names.
     DUPLICATE "E010" "name declared twice"
@@ -148,6 +150,8 @@ codes! {
     // W003 said that the expiry of a single insert was ignored.
     SUBTYPE_COUNT "W004" "more subtypes than instances"
         "The counts of the subtypes add up to more than the count of their supertype, which includes them."
+    NEVER_NULL "W005" "required value compared with null"
+        "A value that is required is never null: `is null` never holds of it, and `is not null` always does."
     OVERWRITES "W010" "two facts overwrite one another"
         "Two instances can have the same key in this structure, so that the second one written replaces the first. Querent completes the key; in a store without it, add what is missing."
 

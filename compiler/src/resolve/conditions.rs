@@ -143,9 +143,24 @@ impl Context<'_> {
         self.exists(scope, |this, inner| {
             // A collection is null as a whole: its elements were not asked for.
             inner.elements = false;
-            let (value, _) = this.value(inner, value, None)?;
-            Some(said(absent, Pred::IsNull(value)))
+            let (null, _) = this.value(inner, value, None)?;
+            if !inner.may_be_null(this.model, &null) {
+                this.never_null(value.span, absent);
+            }
+            Some(said(absent, Pred::IsNull(null)))
         })
+    }
+
+    fn never_null(&mut self, span: Span, absent: bool) {
+        let holds = if absent {
+            "`is null` never holds"
+        } else {
+            "`is not null` always holds"
+        };
+        let message = format!("this is required and never null: {holds}");
+        let found = Diagnostic::new(codes::NEVER_NULL, span, message);
+        let help = "leave the condition out, or make the value optional with `?`";
+        self.diagnostics.push(found.help(help));
     }
 
     /// A comparison with the path on the left.

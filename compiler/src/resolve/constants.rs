@@ -8,7 +8,6 @@ use crate::syntax::Span;
 use crate::syntax::ast::{self, Expr, ExprKind};
 use crate::value::Value;
 use rust_decimal::Decimal;
-use std::str::FromStr;
 
 impl Context<'_> {
     /// The value of a literal, and its type.
@@ -71,7 +70,7 @@ impl Context<'_> {
             Ok(factor) => factor,
             Err(found) => return self.fail(found),
         };
-        let exact = Decimal::from_str(&number.digits)
+        let exact = Decimal::from_str_exact(&number.digits)
             .or_else(|_| Decimal::from_scientific(&number.digits))
             .ok()
             .and_then(|d| d.checked_mul(Decimal::try_from(factor).ok()?))
@@ -93,7 +92,7 @@ impl Context<'_> {
                     "a bigint is whole and fits 64 bits",
                 ),
             },
-            Some(Type::Float) => Some((Value::Float(float + 0.0), Type::Float)),
+            Some(Type::Float) => self.float(float, span),
             Some(Type::Decimal) => match exact {
                 Some(d) => Some((Value::Decimal(d), Type::Decimal)),
                 None => self.malformed(
@@ -102,11 +101,21 @@ impl Context<'_> {
                     "a decimal has at most 28 digits",
                 ),
             },
-            None | Some(Type::Any) => Some(match whole {
-                Some(n) => (Value::Int(n), Type::BigInt),
-                None => (Value::Float(float + 0.0), Type::Float),
-            }),
+            None | Some(Type::Any) => match whole {
+                Some(n) => Some((Value::Int(n), Type::BigInt)),
+                None => self.float(float, span),
+            },
             Some(other) => self.mismatch(span, "a number", other),
+        }
+    }
+
+    /// Digits that have no float are not taken for the infinite one.
+    fn float(&mut self, float: f64, span: Span) -> Option<(Value, Type)> {
+        if float.is_finite() {
+            // No negative zero.
+            Some((Value::Float(float + 0.0), Type::Float))
+        } else {
+            self.malformed(span, "this is no float", "a float is less than 1.8e308")
         }
     }
 
@@ -123,7 +132,7 @@ impl Context<'_> {
             Type::TimeUuid => uuid(text)
                 .filter(|id| id.get(6).is_some_and(|b| b >> 4 == 1))
                 .map(Value::TimeUuid),
-            Type::Decimal => Decimal::from_str(text)
+            Type::Decimal => Decimal::from_str_exact(text)
                 .ok()
                 .map(|d| Value::Decimal(d.normalize())),
             Type::Enum(id) => {

@@ -55,7 +55,7 @@ impl Resolver<'_> {
             ..
         } = second;
         let params = params.finish();
-        if diagnostics.is_empty()
+        if !diagnostics.iter().any(Diagnostic::is_error)
             && let Err(untyped) = &params
         {
             diagnostics.extend(untyped.iter().cloned());

@@ -57,6 +57,13 @@ pub(crate) fn ast_to_model(
     (if failed { None } else { Some(model) }, diagnostics)
 }
 
+/// What is said of a text that declares no entity.
+pub(crate) fn no_entity(ast: &Ast) -> Diagnostic {
+    let span = ast.name.as_ref().map_or(Span::new(0, 0), |n| n.span);
+    let found = Diagnostic::new(codes::NO_ENTITY, span, "the model has no entity");
+    found.help("declare what exists: `entity User (2M) { id bigint key }`")
+}
+
 fn stem(file_name: &str) -> String {
     let base = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     base.split('.').next().unwrap_or(base).to_owned()

@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::syntax::Span;
 use crate::syntax::ast::{Name, Path};
+use crate::view::typing::{self as view, NodeType};
 
 /// What a node of a scope is.
 #[derive(Clone, Debug)]
@@ -119,6 +120,17 @@ impl Scope {
             groups: false,
             hidden: self.hidden,
         }
+    }
+
+    /// Whether a value of this scope may be null.
+    pub(super) fn may_be_null(&self, model: &Model, value: &Expr) -> bool {
+        let start = match self.nodes.first() {
+            Some(Node::Instance(entity)) => NodeType::Instance(*entity),
+            Some(Node::Element { collection, .. }) => NodeType::element(collection),
+            None => return true,
+        };
+        let scope = view::Scope::from_node(model, start, &self.over);
+        scope.type_of(model, &[], value).1
     }
 
     fn unfold(&mut self, cursor: &Cursor, many: Many, node: Node) -> NodeId {

@@ -15,6 +15,17 @@ pub enum NodeType {
     Element(Type, Option<Type>),
 }
 
+impl NodeType {
+    /// An element of this collection.
+    pub fn element(collection: &Type) -> NodeType {
+        match collection {
+            Type::List(t, _) | Type::Set(t, _) => NodeType::Element((**t).clone(), None),
+            Type::Map(k, v, _) => NodeType::Element((**v).clone(), Some((**k).clone())),
+            _ => NodeType::Element(Type::Any, None),
+        }
+    }
+}
+
 /// The nodes of a scope and their types.
 #[derive(Clone, Debug)]
 pub struct Scope {
@@ -51,9 +62,9 @@ impl Scope {
     fn unfolded(&self, model: &Model, unfold: &Unfold) -> NodeType {
         match &unfold.many {
             Many::Back(r) => NodeType::Instance(model.reference(*r).entity),
-            Many::Elements(a, path) => element(inner(&model.attribute(*a).ty, path).0),
+            Many::Elements(a, path) => NodeType::element(inner(&model.attribute(*a).ty, path).0),
             Many::ElementElements(path) => match self.node(unfold.parent) {
-                NodeType::Element(ty, _) => element(inner(&ty, path).0),
+                NodeType::Element(ty, _) => NodeType::element(inner(&ty, path).0),
                 NodeType::Instance(_) => NodeType::Element(Type::Any, None),
             },
         }
@@ -212,14 +223,6 @@ impl Scope {
 /// A field of a subtype is null on instances of other types.
 fn is_sub(model: &Model, entity: EntityId) -> bool {
     model.entity(entity).root != entity
-}
-
-fn element(collection: &Type) -> NodeType {
-    match collection {
-        Type::List(t, _) | Type::Set(t, _) => NodeType::Element((**t).clone(), None),
-        Type::Map(k, v, _) => NodeType::Element((**v).clone(), Some((**k).clone())),
-        _ => NodeType::Element(Type::Any, None),
-    }
 }
 
 /// The type at the end of a path through nested records, and whether a step may be null.

@@ -350,7 +350,10 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
             results: &[],
         };
         match count.value(&env) {
-            Ok(Value::Int(n)) => Ok(Some(usize::try_from(n).unwrap_or(0))),
+            Ok(Value::Int(n)) => match usize::try_from(n) {
+                Ok(n) => Ok(Some(n)),
+                Err(_) => Err(AskError::Limit(n)),
+            },
             Ok(_) => Ok(None),
             Err(Stop::Error(error)) => Err(error),
             Err(Stop::Need(_)) => Err(AskError::Plan("a subplan as a limit".into())),

@@ -370,6 +370,9 @@ pub enum AskError {
         /// Reason.
         source: Box<KeyError>,
     },
+    /// A limit below 0.
+    #[error("found a limit of {0}, expected 0 or more")]
+    Limit(i64),
     /// A stored row cannot be read.
     #[error("a damaged row in {structure}: {source}; run verify, then repair")]
     Damaged {

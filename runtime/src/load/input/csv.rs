@@ -1,5 +1,6 @@
-//! Records of a CSV file, lines counted, and a quote that is never closed found.
+//! Records of a CSV file, lines counted, and quotes that are closed too early or never found.
 
+use super::quotes::Quotes;
 use super::{BYTE_ORDER_MARK, InputError, LONGEST_ROW, Read1};
 use querent_compiler::codec::{Named, RecordLayout};
 use querent_compiler::model::{EntityId, Model};
@@ -7,6 +8,10 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// What follows the last byte of a CSV file: a row of its own, unless a quote is still open there.
 const END: &[u8] = b"\0\n";
+
+/// Why a row is rejected whose quotes end within a cell.
+pub(super) const CLOSED_EARLY: &str =
+    "found a quote that ends before its cell does, expected two quotes for one within quotes";
 
 /// Delimiters that a header is searched for; the first wins where none is more frequent.
 const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
@@ -47,6 +52,7 @@ impl Csv {
             last: b'\n',
             given: 0,
             end: END,
+            quotes: Quotes::new(delimiter, windows),
         };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -65,6 +71,11 @@ impl Csv {
                 });
             }
             Err(why) => return Err(csv_error(file, 1, why)),
+        }
+        if closed_early(&mut reader) {
+            return Err(InputError::Quote {
+                file: file.to_owned(),
+            });
         }
         if windows {
             strip_return(&mut record);
@@ -125,6 +136,9 @@ impl Csv {
                 break self.reader.position().line().saturating_sub(lines);
             }
         };
+        if closed_early(&mut self.reader) {
+            return Ok(Some((line, Err((CLOSED_EARLY.to_owned(), self.text())))));
+        }
         let cells: Result<Vec<&str>, _> = self.record.iter().map(std::str::from_utf8).collect();
         let row = match cells {
             Ok(cells) => self
@@ -157,6 +171,13 @@ struct Guard {
     given: u64,
     /// What is still to come behind the source.
     end: &'static [u8],
+    quotes: Quotes,
+}
+
+/// Whether quotes ended within a cell of the record that was read last.
+fn closed_early(reader: &mut csv::Reader<Guard>) -> bool {
+    let place = reader.position().byte();
+    reader.get_mut().quotes.mistaken_before(place)
 }
 
 /// Whether the record that was read last is the one that [`END`] is in.
@@ -190,6 +211,7 @@ impl Read for Guard {
             read = self.end.read(buffer)?;
         }
         self.given += read as u64;
+        self.quotes.look(buffer.get(..read).unwrap_or_default());
         Ok(read)
     }
 }

@@ -2,6 +2,7 @@
 
 mod csv;
 mod jsonl;
+mod quotes;
 #[cfg(test)]
 mod tests;
 
@@ -60,6 +61,12 @@ pub enum InputError {
     /// A CSV file without a header.
     #[error("{file}: found no header, expected a line with the names of the columns")]
     Empty {
+        /// File.
+        file: String,
+    },
+    /// A name in the header of a CSV file whose quotes end before it does.
+    #[error("{file}:1: in the header {}", csv::CLOSED_EARLY)]
+    Quote {
         /// File.
         file: String,
     },

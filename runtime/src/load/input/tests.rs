@@ -58,9 +58,9 @@ fn show(input: Input<'_>) -> Vec<String> {
         .collect()
 }
 
-fn csv(text: &'static str) -> Vec<String> {
-    let model = model();
-    show(Input::csv(&model, USER, "u.csv".into(), text.as_bytes()).unwrap())
+fn csv(text: &str) -> Vec<String> {
+    let (model, text) = (model(), io::Cursor::new(text.to_owned()));
+    show(Input::csv(&model, USER, "u.csv".into(), text).unwrap())
 }
 
 #[test]
@@ -190,6 +190,49 @@ fn a_quote_that_is_never_closed_swallows_no_rows_silently() {
 }
 
 #[test]
+fn a_quote_that_ends_before_its_cell_is_rejected() {
+    let early =
+        "found a quote that ends before its cell does, expected two quotes for one within quotes";
+    for cell in [
+        "\"Bo\"b",
+        "\"Bob\" ",
+        "\"Bo\"b\"",
+        "\"\"Bob\"\"",
+        "\"Bo\nb\"\r",
+    ] {
+        let text = format!("id,name\n1,a\n2,{cell}\n3,{cell},{cell}\n4,\"d\"\n5,\"e\"");
+        let lines = 1 + cell.matches('\n').count();
+        let expected = [
+            "2 1 a".to_owned(),
+            format!("3 !{early}"),
+            format!("{} !{early}", 3 + lines),
+            format!("{} 4 d", 4 + 3 * (lines - 1) + 1),
+            format!("{} 5 e", 5 + 3 * (lines - 1) + 1),
+        ];
+        assert_eq!(csv(&text), expected, "{text}");
+    }
+    // Quotes that are closed where they should be, in files of both kinds of line ends, and pieces
+    // of a file that end anywhere.
+    let long = "x".repeat(70_000);
+    for end in ["\n", "\r\n"] {
+        let text = [
+            "id,\"name\"",
+            "1,\"a\"",
+            "\"2\",5\"",
+            &format!("3,\"{long}\"\"\""),
+        ]
+        .join(end);
+        let rows = csv(&text);
+        assert_eq!(rows[..2], ["2 1 a", "3 2 5\""], "{end:?}");
+        assert_eq!(rows[2], format!("4 3 {long}\""));
+        assert_eq!(csv(&format!("{text}{end}")), rows);
+    }
+    let model = model();
+    let header = Input::csv(&model, USER, "u.csv".into(), "id,\"na\"me\n".as_bytes());
+    assert!(matches!(header.err(), Some(InputError::Quote { .. })));
+}
+
+#[test]
 fn a_name_that_is_given_twice_is_rejected() {
     let model = model();
     let text = "{\"id\": 1, \"name\": \"a:\\\"b\", \"id\": 2}\n{\"id\": 3, \"name\": \"{\\\\\"}\n";
@@ -202,7 +245,7 @@ fn a_name_that_is_given_twice_is_rejected() {
     assert_eq!(
         rows,
         [
-            "1 !found a name twice in one object, expected each once",
+            "1 !found the name `id` twice in one object, expected it once",
             "2 3 {\\",
         ]
     );

@@ -6,10 +6,13 @@
 
 use crate::store::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::path::Path;
 
 /// LMDB's data file.
 pub(super) const DATA: &str = "data.mdb";
+/// LMDB's table of readers.
+pub(super) const READERS: &str = "lock.mdb";
 /// Where a fresh data file is built.
 pub(super) const BUILDING: &str = "building";
 const WRITE_LOCK: &str = "write.lock";
@@ -114,6 +117,28 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
         })
 }
 
+/// Gives the table of readers its place on the disk, in a folder that nobody else has open.
+///
+/// The engine makes it a file without contents and writes to it through memory: on a full disk that
+/// would end the process instead of being an error.
+pub(super) fn reserve_readers(folder: &Path, readers: u32) -> Result<(), StoreError> {
+    let path = folder.join(READERS);
+    // A slot for each reader is a line of the cache; the head of the table takes two.
+    let table = vec![0; (readers as usize + 2) * 64];
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    // As the engine would have made it.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options
+        .open(&path)
+        .and_then(|mut file| file.write_all(&table));
+    written.map_err(|source| StoreError::Io {
+        what: format!("writing {}", path.display()),
+        source,
+    })
+}
+
 /// True if there is nothing but locks and the remains of a load.
 pub(super) fn is_vacant(folder: &Path) -> Result<bool, StoreError> {
     let reading = |source| StoreError::Io {
@@ -122,7 +147,7 @@ pub(super) fn is_vacant(folder: &Path) -> Result<bool, StoreError> {
     };
     for entry in folder.read_dir().map_err(reading)? {
         let name = entry.map_err(reading)?.file_name();
-        if ![WRITE_LOCK, USE_LOCK, BUILDING]
+        if ![WRITE_LOCK, USE_LOCK, READERS, BUILDING]
             .iter()
             .any(|&own| name == own)
         {

@@ -12,7 +12,7 @@ use super::write_set::check_key;
 use super::writer::Writer;
 use super::{Faults, Store, StoreError, Ticket, WriteSet};
 use bumpalo::Bump;
-use folder::{DATA, Locks};
+use folder::{DATA, Locks, READERS};
 use heed::types::Bytes;
 use heed::{
     CommitOrAbort, CommitToken, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, PutFlags, RoTxn,
@@ -21,6 +21,7 @@ use heed::{
 use querent_compiler::design::StructureId;
 use reader::Idle;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -36,6 +37,8 @@ const META_FORMAT: &str = "format";
 const META_STRUCTURES: &str = "structures";
 /// Loads are committed in pieces, so that their dirty pages stay small in memory.
 const LOAD_BYTES: usize = 16 << 20;
+/// `EIO`, which the standard library has no kind for.
+const IO_ERROR: i32 = 5;
 /// How long a close waits for snapshots that are still held.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -111,21 +114,21 @@ impl Lmdb {
     /// Opens a database.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Lmdb, StoreError> {
         let path = path.as_ref();
-        if !path.join(DATA).is_file() {
-            let why = if path.is_dir() {
-                format!("the folder has no {DATA}")
-            } else if path.exists() {
-                "it is not a folder".into()
-            } else {
-                "the folder does not exist; `querent create` makes one".into()
-            };
-            return Err(StoreError::Missing {
-                path: path.display().to_string(),
-                why,
-            });
-        }
+        let data = path.join(DATA);
+        let found = std::fs::metadata(&data);
+        let refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        let length = match found {
+            Ok(found) if found.is_file() => found.len(),
+            Err(source) if refused(&source) => {
+                return Err(StoreError::Io {
+                    what: format!("opening {}", data.display()),
+                    source,
+                });
+            }
+            _ => return Err(missing(path)),
+        };
         // LMDB would take an empty file for a new one, and write to it.
-        if std::fs::metadata(path.join(DATA)).is_ok_and(|data| data.len() == 0) {
+        if length == 0 {
             return Err(unfit(path, format!("an empty {DATA}")));
         }
         let locks = if options.read_only {
@@ -393,10 +396,14 @@ impl From<heed::Error> for StoreError {
             heed::Error::Io(io)
                 if matches!(
                     io.kind(),
-                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
                 ) =>
             {
                 StoreError::Full(io.to_string())
+            }
+            // A write that the disk had room for in part only is told like this by the engine.
+            heed::Error::Io(io) if io.raw_os_error() == Some(IO_ERROR) => {
+                StoreError::Engine(format!("{io}; the disk is full, or it fails"))
             }
             heed::Error::Mdb(MdbError::ReadersFull) => StoreError::Engine(
                 "all reader slots are taken; close snapshots, or open with more readers".into(),
@@ -445,6 +452,7 @@ fn create_environment(
         });
     }
     let names = serde_json::to_vec(structures).map_err(|e| StoreError::Engine(e.to_string()))?;
+    folder::reserve_readers(path, options.max_readers)?;
     let env = open_environment(path, options)?;
     let txn = env.write_txn()?;
     env.create_databases_and_commit(txn, |opener, txn| -> Result<_, StoreError> {
@@ -531,6 +539,21 @@ fn check_length(env: &Env<WithoutTls>, path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// There is no database, and why.
+fn missing(path: &Path) -> StoreError {
+    let why = if path.is_dir() {
+        format!("the folder has no {DATA}")
+    } else if path.exists() {
+        "it is not a folder".into()
+    } else {
+        "the folder does not exist; `querent create` makes one".into()
+    };
+    StoreError::Missing {
+        path: path.display().to_string(),
+        why,
+    }
+}
+
 /// Opens databases by name, up to the first that does not exist.
 fn open_named(env: &Env<WithoutTls>, names: &[String]) -> Result<Vec<Database>, StoreError> {
     let txn = env.read_txn()?;
@@ -591,12 +614,16 @@ fn open_error(error: heed::Error, path: &Path, options: &Options) -> StoreError 
             by: "another handle of this process",
             reading: true,
         },
-        heed::Error::Io(source) if source.kind() == std::io::ErrorKind::OutOfMemory => {
+        heed::Error::Io(source) if source.kind() == io::ErrorKind::OutOfMemory => StoreError::Io {
+            what: format!(
+                "mapping {} bytes of address space for {shown}; open it with a smaller map",
+                options.map_size
+            ),
+            source,
+        },
+        heed::Error::Io(source) if source.kind() == io::ErrorKind::PermissionDenied => {
             StoreError::Io {
-                what: format!(
-                    "mapping {} bytes of address space for {shown}; open it with a smaller map",
-                    options.map_size
-                ),
+                what: refused_file(path, options),
                 source,
             }
         }
@@ -605,5 +632,20 @@ fn open_error(error: heed::Error, path: &Path, options: &Options) -> StoreError 
             source,
         },
         other => StoreError::from(other),
+    }
+}
+
+/// Which file it is that this process may not open: the engine says only that there is one.
+fn refused_file(path: &Path, options: &Options) -> String {
+    let (data, table) = (path.join(DATA), path.join(READERS));
+    let mut as_opened = std::fs::OpenOptions::new();
+    as_opened.read(true).write(!options.read_only);
+    if as_opened.open(&data).is_err() {
+        format!("opening {}", data.display())
+    } else {
+        format!(
+            "opening {} to write, as those do who only read",
+            table.display()
+        )
     }
 }
