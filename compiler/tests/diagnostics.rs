@@ -421,6 +421,7 @@ fn findings_are_those_of_the_table() {
 fn findings_of_entities() {
     let cases: &[(&str, &[&str])] = &[
         ("entity A (0) { id int key }", &["E026"]),
+        ("entity A (10) { id int key  x int distinct 0 }", &["E026"]),
         (
             "entity A (5) { id int key\n b -> B as as_ (max 1) }",
             &["E011"],

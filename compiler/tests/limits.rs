@@ -205,7 +205,11 @@ fn hot_writes_are_salted_by_the_fewest_salts_that_bring_them_down() {
     // 5,000 and 20,000 of them fall on one sensor; half of 1,000 units is what a salt may take.
     for (written, expected) in [("10k", 16), ("40k", 64)] {
         let (_, design) = readings("1k", written);
-        assert_eq!(design.warnings, vec![], "{written}");
+        // That each of these finds its sensor is checked, which no salt of its readings divides.
+        let found = design.warnings.iter().map(|w| (&*w.code, &*w.structure));
+        assert_eq!(found.collect::<Vec<_>>(), [("W024", "sensor")]);
+        let message = &design.warnings[0].message;
+        assert!(message.contains("Reading.sensor says"), "{message}");
         assert_eq!(salts(&design, "latest"), Some(expected));
         let heat = heat(&design, "reading");
         assert!(heat.write_units <= 500.0, "{heat:?}");
@@ -371,4 +375,81 @@ change recolour (1/s)  update Label set colour where user.id = $user and name = 
         .find(|s| s.op == "find")
         .unwrap();
     assert!((found.rows - 1.0).abs() < 0.01, "{}", found.rows);
+}
+
+/// Whoever follows 5,000 that have 100,000 posts each has 500 million in one time line, and of what
+/// happens to those the most popular reader has his share.
+#[test]
+fn an_unfolded_path_multiplies_the_maxima_on_the_way_back() {
+    let text = "
+model feed
+entity User (100M) {
+  id bigint key
+  follows ->> User (avg 100, max 5k) as followers (avg 100, max 50M)
+}
+entity Post (5B) { id timeuuid key  author -> User as posts (avg 50, max 100k)  text text(140) }
+question timeline (10k/s) select follows.posts.id as id, follows.posts.text as text from User where id = $u order by id desc limit 20
+change post (500/s) insert Post
+schema fan_out {
+  timeline lists Post by author.followers.id order by id desc keep text
+}
+";
+    let (model, found) = querent_compiler::parse("test.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let mut options = Options::embedded();
+    options.target = target::named("cassandra").unwrap();
+    options.given = model.schemas.first().cloned();
+    let design = design(&model, &options).unwrap();
+    let at = names(&design).iter().position(|n| *n == "timeline");
+    let sizes = &design.notes[at.unwrap()].sizes;
+    assert_eq!(sizes.partition_rows_max, 5e3 * 1e5);
+    // 50,000 rows a second are written for 500 posts, of which one reader in 100 million has that
+    // of his 500 million of all 500 billion.
+    let writes = sizes.heat.as_ref().unwrap().writes;
+    assert!((writes - 50_000.0 * 5e8 / 5e11).abs() < 1e-6, "{writes}");
+}
+
+/// Nine tenths of the hits are of one counter, so as many of the checks that it is there.
+#[test]
+fn the_most_popular_target_is_checked_most() {
+    let text = "
+model hits
+entity Counter (10) { id int key }
+entity Hit (100B) { id bigint key  counter -> Counter as hits (avg 10B, max 90B) }
+question one (1/s) select id from Hit where id = $i
+change hit (5k/s) insert Hit
+";
+    let (_, design) = designed(text, "dynamodb");
+    assert!((heat(&design, "counter").reads - 4500.0).abs() < 1.0);
+    let found = design.warnings.iter().find(|w| w.code == "W024").unwrap();
+    assert_eq!(found.subject, Subject::Change("hit".into()));
+    assert!(!found.help.contains("cache"), "{}", found.help);
+}
+
+/// Inserts go where the rows are: nine tenths of them read the totals of the key that has most.
+#[test]
+fn totals_are_read_as_often_as_their_key_has_rows() {
+    let text = "
+model hot
+entity Topic (100) { name text(20, max 40) key }
+entity Event (1B) {
+  topic -> Topic as events (avg 10M, max 900M) key
+  id int key
+  body text(100, max 1000)
+}
+question read (1/s) select id, body from Event where topic.name = $t order by id desc limit 10
+change emit (1/h) insert Event
+schema split {
+  events lists Event by topic.name, split(topic.name, 50000) order by id desc keep body
+}
+";
+    let (model, found) = querent_compiler::parse("test.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let mut options = Options::embedded();
+    options.target = target::named("cassandra").unwrap();
+    options.given = model.schemas.first().cloned();
+    let design = design(&model, &options).unwrap();
+    let emit = design.writes.iter().find(|w| w.name == "emit").unwrap();
+    let most = emit.steps.iter().map(|s| s.reads).fold(0.0, f64::max);
+    assert!(most > 0.9 * 18_000.0 && most < 18_000.0, "{most}");
 }

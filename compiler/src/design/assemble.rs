@@ -69,13 +69,15 @@ pub(super) fn assemble(
                     .insert(change.name.clone());
             }
             cost += option.cost;
+            let found = planner.stats.found(entity, filter);
             steps.push(WriteStep {
                 op: "find".into(),
                 structure: mapping.name(plan.root.first_read()),
                 purpose: Purpose::Find(model.entity(entity).name.clone()),
-                rows: option.rows,
-                rows_max: planner.stats.found(entity, filter, option.rows).max,
+                rows: found.avg,
+                rows_max: found.max,
                 reads: option.rows,
+                popular: 0.0,
                 cost: option.cost,
             });
             finds.push(plan);
@@ -101,6 +103,7 @@ pub(super) fn assemble(
             rows: 1.0,
             rows_max: 1.0,
             reads: 1.0,
+            popular: 0.0,
             cost: read,
         }];
         let mut cost = constants.change + read;

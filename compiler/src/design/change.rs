@@ -2,7 +2,7 @@
 //! the rows that each structure gets written.
 
 use super::assumed::LIST;
-use super::popular_key::totals;
+use super::popular_key::{met, totals};
 use super::shape::reference_paths;
 use super::stats::{Extent, Stats};
 use crate::model::{
@@ -345,7 +345,7 @@ pub(crate) struct Reading {
     fan: Extent,
     over: BTreeMap<RouteStep, Extent>,
     kind: Kind,
-    /// Where these are the totals of what is split: sub-partitions of a key, on average.
+    /// Where these are the totals of what is split: sub-partitions of a row's key, on average.
     totals: Option<f64>,
 }
 
@@ -385,7 +385,7 @@ impl Reading {
             fan,
             over,
             kind: s.kind,
-            totals: totals(stats.model, s).map(|split| split.average),
+            totals: totals(stats.model, s).map(|split| met(stats, s, split)),
         }
     }
 

@@ -13,6 +13,7 @@ use super::spread::{FILL, Learned, directory, spread};
 use super::stats::{Extent, Stats};
 use super::{Design, Options, select::Home};
 use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};
+use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use std::collections::BTreeMap;
 
@@ -147,6 +148,18 @@ fn sub_partitions(stats: Stats, s: &Structure, capacity: u64) -> Extent {
         avg: avg.min(max),
         max,
     }
+}
+
+/// How many sub-partitions a row's key has, on average over the rows: changes go where the rows
+/// are, so a popular key counts as often as it has rows. `s` is the table of totals.
+pub(super) fn met(stats: &Stats, s: &Structure, split: &Split) -> f64 {
+    let partition: Vec<&Expr> = s.partition.iter().collect();
+    let scope = Scope::new(stats.model, s.anchor, &s.over);
+    let keys = stats.values(&scope, partition.iter().copied());
+    let share = stats.share(s, &partition);
+    let others = (split.average * keys - split.most) / (keys - 1.0).max(1.0);
+    let others = others.clamp(1.0, split.average.max(1.0));
+    share * split.most + (1.0 - share) * others
 }
 
 impl Learned {

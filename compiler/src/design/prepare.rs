@@ -87,11 +87,9 @@ impl<'m> Prepared<'m> {
         };
         for (change, mut finds) in model.changes.iter().zip(enumerated.finds) {
             let weight = weight(&change.rates);
-            let fewest =
-                |o: &Vec<PlanOption>| o.iter().map(|o| o.rows).fold(f64::INFINITY, f64::min);
-            let found = finds.iter().map(fewest).zip(change::finds(change));
-            let found: Vec<Extent> = found
-                .map(|(avg, (entity, filter))| planner.stats.found(entity, filter, avg))
+            let found: Vec<Extent> = change::finds(change)
+                .into_iter()
+                .map(|(entity, filter)| planner.stats.found(entity, filter))
                 .collect();
             // To find the instance of a given key is to check that it is there.
             for (options, (entity, filter)) in finds.iter_mut().zip(change::finds(change)) {

@@ -393,19 +393,25 @@ impl Planner<'_> {
         }
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let own = key_paths(self.model, s.anchor);
-        let hashed = s.clustering.iter().map(|(e, _)| e).find(|e| match s.kind {
-            Kind::Lists => own.contains(e),
-            // A hash of null is null, and no get finds that.
-            Kind::Groups => !scope.type_of(self.model, &[], e).1,
-        })?;
-        let cut = |n: i64| {
+        let mut hashed = s
+            .clustering
+            .iter()
+            .map(|(e, _)| e)
+            .filter(|e| match s.kind {
+                Kind::Lists => own.contains(e),
+                // A hash of null is null, and no get finds that.
+                Kind::Groups => !scope.type_of(self.model, &[], e).1,
+            });
+        let cut = |of: &Expr, n: i64| {
             let mut cut = s.clone();
-            let salt = vec![hashed.clone(), Expr::Const(Value::Int(n))];
+            let salt = vec![of.clone(), Expr::Const(Value::Int(n))];
             cut.partition.push(Expr::Call(Function::Hash, salt));
             self.fits(&cut, FILL).then_some((n, cut))
         };
-        std::iter::successors(Some(2), |n| Some(n * 2))
-            .take_while(|n| *n <= SALTS)
-            .find_map(cut)
+        // The first part may have too few values to be spread by.
+        hashed.find_map(|of| {
+            let salts = std::iter::successors(Some(2), |n| Some(n * 2));
+            salts.take_while(|n| *n <= SALTS).find_map(|n| cut(of, n))
+        })
     }
 }

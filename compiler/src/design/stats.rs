@@ -86,7 +86,12 @@ impl Stats<'_> {
                 match leaf {
                     Leaf::Attribute(a, _) => {
                         let stated = self.model.attribute(*a).cardinality;
-                        match self.rules.cardinality(&ty).or(stated) {
+                        // What the database numbers itself is no attribute that rules speak of.
+                        let hidden = self
+                            .model
+                            .is_hidden(self.model.entity(owner).root, Field::Attribute(*a));
+                        let ruled = self.rules.cardinality(&ty).filter(|_| !hidden);
+                        match ruled.or(stated) {
                             Some(stated) => stated.max(1.0),
                             None => type_cardinality(self.model, &ty, count),
                         }
@@ -98,10 +103,14 @@ impl Stats<'_> {
                     Leaf::Element(_) | Leaf::Position | Leaf::MapKey => count,
                 }
             }
-            Expr::Call(Function::Hash, args) => match args.get(1) {
-                Some(Expr::Const(crate::value::Value::Int(n))) => *n as f64,
-                _ => 16.0,
-            },
+            // A hash of few values has no more values than these.
+            Expr::Call(Function::Hash, args) => {
+                let of = args.first().map_or(1.0, |a| self.cardinality(scope, a));
+                match args.get(1) {
+                    Some(Expr::Const(crate::value::Value::Int(n))) => of.min(*n as f64),
+                    _ => of.min(16.0),
+                }
+            }
             Expr::Call(function, args) => {
                 let inner = args.first().map_or(1.0, |a| self.cardinality(scope, a));
                 let buckets = match function {
@@ -121,13 +130,23 @@ impl Stats<'_> {
 
     /// Distinct values of several expressions together. What is reached through an instance has no
     /// more values together than there are such instances: the two parts of a composite key name as
-    /// many as there are, not as many as there are pairs.
-    pub(crate) fn values<'e>(&self, scope: &Scope, exprs: impl Iterator<Item = &'e Expr>) -> f64 {
+    /// many as there are, not as many as there are pairs. What follows from the others (a salt of a
+    /// value that is given, the day of an hour) divides nothing that they have not divided.
+    pub(crate) fn values<'e>(
+        &self,
+        scope: &Scope,
+        exprs: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> f64 {
         let mut product = 1.0;
         let mut nodes: BTreeMap<NodeId, Vec<(&[ReferenceId], f64)>> = BTreeMap::new();
-        for e in exprs {
+        for e in exprs.clone() {
+            let number = super::popular_key::split_by(self.model, e).is_some();
+            if (number || matches!(e, Expr::Call(..))) && self.follows(scope, e, &exprs) {
+                continue;
+            }
             let path = match e {
                 Expr::Call(function, args) if *function != Function::Hash => args.first(),
+                _ if number => None,
                 other => Some(other),
             };
             let cardinality = self.cardinality(scope, e).max(1.0);
@@ -150,6 +169,77 @@ impl Stats<'_> {
             };
         }
         product
+    }
+
+    /// Whether a value follows from others among which it may be itself: from the arguments of a
+    /// function, from a finer rounding of the same time, or from what names the instance it is of.
+    fn follows<'e>(
+        &self,
+        scope: &Scope,
+        expr: &Expr,
+        others: &(impl Iterator<Item = &'e Expr> + Clone),
+    ) -> bool {
+        let given = |wanted: &Expr| others.clone().any(|o| o == wanted);
+        match expr {
+            Expr::Const(_) => true,
+            Expr::Path {
+                node,
+                steps,
+                element,
+                ..
+            } if element.is_empty() => (0..=steps.len()).any(|n| {
+                let way = steps.get(..n).unwrap_or_default();
+                let instance = match way.last() {
+                    Some(&step) => Some(self.model.reference(step).target),
+                    None => match scope.node(*node) {
+                        NodeType::Instance(entity) => Some(entity),
+                        NodeType::Element(..) => None,
+                    },
+                };
+                instance.is_some_and(|entity| self.named(entity, *node, way, &given))
+            }),
+            Expr::Call(f, args) => {
+                let finer = |o: &Expr| match o {
+                    Expr::Call(g, of) => {
+                        g != f && f.rounds_time() && g.rounds_time() && of == args && {
+                            let [of] = args.as_slice() else { return false };
+                            super::spread::bucket_follows(o, *f, of)
+                        }
+                    }
+                    _ => false,
+                };
+                others.clone().any(finer)
+                    || args
+                        .iter()
+                        .all(|a| given(a) || self.follows(scope, a, others))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what is given names one instance, at the end of a way: by its key or by something
+    /// unique.
+    fn named(
+        &self,
+        entity: EntityId,
+        node: NodeId,
+        way: &[ReferenceId],
+        given: &impl Fn(&Expr) -> bool,
+    ) -> bool {
+        let path = |leaf| Expr::Path {
+            node,
+            element: vec![],
+            steps: way.to_vec(),
+            leaf,
+        };
+        self.key_given(entity, node, way, given)
+            || given(&path(Leaf::Key))
+            || self.model.root(entity).fields.iter().any(|f| match f {
+                Field::Attribute(a) => {
+                    self.model.attribute(*a).unique && given(&path(Leaf::Attribute(*a, vec![])))
+                }
+                Field::Type | Field::Reference(_) => false,
+            })
     }
 
     /// Distinct values of paths from an instance of the entity, each with its own number of them.
@@ -305,7 +395,9 @@ impl Stats<'_> {
             max = max.min(split.capacity as f64);
         } else if let Some(spread) = spread {
             let parts = s.partition.iter().skip(spread.before);
-            for part in parts.filter(|p| bound.contains(p)) {
+            let others = bound.iter().copied();
+            let divides = |p: &&Expr| bound.contains(p) && !self.follows(&scope, p, &others);
+            for part in parts.filter(divides) {
                 max /= self.cardinality(&scope, part);
             }
         }
@@ -323,29 +415,46 @@ impl Stats<'_> {
     }
 
     /// The most bindings that share one value of the given key parts, as far as the model states
-    /// it: where they hold the whole key of the anchor, or of an instance that it refers to.
+    /// it: where they hold the whole key of the instance at one of the nodes, or of one that it
+    /// refers to.
     fn most(&self, s: &Structure, bound: &[&Expr]) -> Option<f64> {
         let scope = Scope::new(self.model, s.anchor, &s.over);
-        let fan: f64 = s.over.iter().map(|u| self.fan(u, &scope).max).product();
-        self.sharing(s.anchor, bound).map(|most| most * fan)
+        let of_node = |node: NodeId| {
+            let NodeType::Instance(entity) = scope.node(node) else {
+                return None;
+            };
+            let mut most = self.sharing(entity, node, bound)?;
+            // From an unfolded node back to the anchor: each leads to one of those above, which
+            // as many share as refer to it. What is unfolded beside the way multiplies.
+            let mut beside: Vec<bool> = vec![true; s.over.len()];
+            let mut at = node;
+            while let Some(above) = usize::from(at).checked_sub(1) {
+                let unfold = s.over.get(above)?;
+                let Many::Back(_) = unfold.many else {
+                    return None;
+                };
+                let steps = unfold.steps.iter();
+                most *= steps.map(|r| self.referrers(*r).max).product::<f64>();
+                *beside.get_mut(above)? = false;
+                at = unfold.parent;
+            }
+            let others = s.over.iter().zip(beside).filter(|(_, beside)| *beside);
+            let fan: f64 = others.map(|(u, _)| self.fan(u, &scope).max).product();
+            Some(most * fan)
+        };
+        let nodes = 0..=s.over.len() as NodeId;
+        nodes.filter_map(of_node).min_by(f64::total_cmp)
     }
 
-    /// The most instances that share one value of the given paths, as far as the model states it.
-    fn sharing(&self, anchor: EntityId, bound: &[&Expr]) -> Option<f64> {
-        let holds = |from: &[ReferenceId], entity: EntityId| {
-            self.model.key_leaves(entity).into_iter().all(|leaf| {
-                let path = Expr::Path {
-                    node: 0,
-                    element: vec![],
-                    steps: from.iter().copied().chain(leaf.steps).collect(),
-                    leaf: Leaf::Attribute(leaf.attribute, vec![]),
-                };
-                bound.contains(&&path)
-            })
-        };
-        let own = holds(&[], anchor).then_some(1.0);
+    /// The most instances at a node that share one value of the given paths from there, as far as
+    /// the model states it.
+    fn sharing(&self, entity: EntityId, node: NodeId, bound: &[&Expr]) -> Option<f64> {
+        let given = |e: &Expr| bound.contains(&e);
+        let own = self.key_given(entity, node, &[], &given).then_some(1.0);
         let stated = bound.iter().filter_map(|e| match e {
-            Expr::Path { node: 0, steps, .. } => Some(steps),
+            Expr::Path {
+                node: at, steps, ..
+            } if *at == node => Some(steps),
             _ => None,
         });
         let stated = stated.flat_map(|steps| {
@@ -353,15 +462,37 @@ impl Stats<'_> {
                 let way = steps.get(..n)?;
                 let end = self.model.reference(*way.last()?).target;
                 let most: f64 = way.iter().map(|r| self.referrers(*r).max).product();
-                holds(way, end).then_some(most)
+                self.key_given(end, node, way, &given).then_some(most)
             })
         });
         own.into_iter().chain(stated).min_by(f64::total_cmp)
     }
 
-    /// How many instances the filter of an update or delete finds: so many on average, and at most
-    /// those that share the values that it compares with `=`. What else it says may hold for all.
-    pub(crate) fn found(&self, entity: EntityId, filter: &[Pred], avg: f64) -> Extent {
+    /// Whether the whole key of the instance at the end of a way is given.
+    fn key_given(
+        &self,
+        entity: EntityId,
+        node: NodeId,
+        way: &[ReferenceId],
+        given: &impl Fn(&Expr) -> bool,
+    ) -> bool {
+        self.model.key_leaves(entity).into_iter().all(|leaf| {
+            given(&Expr::Path {
+                node,
+                element: vec![],
+                steps: way.iter().copied().chain(leaf.steps).collect(),
+                leaf: Leaf::Attribute(leaf.attribute, vec![]),
+            })
+        })
+    }
+
+    /// How many instances the filter of an update or delete finds, whatever finds them: on average,
+    /// and at most those that share the values that it compares with `=`. What else it says may hold
+    /// for all.
+    pub(crate) fn found(&self, entity: EntityId, filter: &[Pred]) -> Extent {
+        let query = super::change::find_query(self.model, entity, filter);
+        let scope = Scope::new(self.model, query.anchor, &[]);
+        let avg = self.count(entity) * self.passes(&scope, &query.filter);
         let mut bound = Vec::new();
         for pred in filter {
             if let Pred::Compare(path, Compare::Eq, _) = pred {
@@ -370,11 +501,12 @@ impl Stats<'_> {
             }
         }
         let count = self.count(entity);
-        let most = match self.sharing(
-            self.model.entity(entity).root,
-            &bound.iter().collect::<Vec<_>>(),
-        ) {
-            Some(stated) => stated,
+        let mut avg = avg;
+        let most = match self.sharing(query.anchor, 0, &bound.iter().collect::<Vec<_>>()) {
+            Some(stated) => {
+                avg = avg.min(stated);
+                stated
+            }
             None if bound.is_empty() => count,
             None => MAX_OVER_AVG * avg.max(1.0),
         };

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod draw;
+mod estimates;
 mod studies;
 
 use super::Options;

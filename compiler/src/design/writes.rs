@@ -5,7 +5,9 @@ use super::build::Mapping;
 use super::change::Need;
 use super::plan::{Plan, StructureId};
 use super::select::{Programme, Selection, Writer};
+use super::stats::Stats;
 use crate::model::Model;
+use crate::view::reads::{Route, RouteStep};
 use serde::{Deserialize, Serialize};
 
 /// What a change reads and writes.
@@ -38,6 +40,9 @@ pub struct WriteStep {
     pub rows_max: f64,
     /// Rows read, on average.
     pub reads: f64,
+    /// The share of its reads that falls on the most popular instance, where it follows references.
+    #[serde(default)]
+    pub popular: f64,
     /// Cost.
     pub cost: f64,
 }
@@ -87,6 +92,10 @@ pub(super) fn effect_steps(
                 rows: 0.0,
                 rows_max: 0.0,
                 reads: read.rows,
+                popular: match need {
+                    Need::Values(route, _) => popularity(&programme.planner.stats, route),
+                    _ => 0.0,
+                },
                 cost: read.cost,
             });
         }
@@ -104,6 +113,7 @@ pub(super) fn effect_steps(
                 rows: write.puts.max(write.deletes),
                 rows_max: write.rows_max,
                 reads: write.reads,
+                popular: 0.0,
                 cost: write.cost,
             });
         }
@@ -123,6 +133,21 @@ fn structure_of(model: &Model, access: &Access, need: &Need) -> Option<Structure
         Need::Unique(a) => access.unique.get(a).map(|(id, _)| *id),
         Need::Support(..) => None,
     }
+}
+
+/// How much of what happens to the instances at the start of a way along references meets one and
+/// the same instance at its end: as many as refer to the most popular one.
+fn popularity(stats: &Stats, route: &Route) -> f64 {
+    let along = route.iter().map(|step| match step {
+        RouteStep::One(r) => Some(*r),
+        RouteStep::Back(_) => None,
+    });
+    let Some(along) = along.collect::<Option<Vec<_>>>() else {
+        return 0.0;
+    };
+    let most: f64 = along.iter().map(|r| stats.referrers(*r).max).product();
+    let all = along.first().map(|r| stats.model.reference(*r).entity);
+    all.map_or(0.0, |e| (most / stats.count(e)).min(1.0))
 }
 
 fn purpose_of(model: &Model, need: &Need) -> Purpose {

@@ -138,6 +138,11 @@ impl Resolver<'_> {
             .distinct
             .as_ref()
             .and_then(|n| self.checked(numbers::count(n)));
+        if let (Some(number), Some(0.0)) = (&field.distinct, cardinality) {
+            let message = format!("`{}` has at least one value", field.name.text);
+            let found = Diagnostic::new(codes::SIZE, number.span, message);
+            self.report(found.help("state how many different values there are, or leave it out"));
+        }
         Some(Attribute {
             name: field.name.text.clone(),
             entity,

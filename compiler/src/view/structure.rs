@@ -48,7 +48,7 @@ impl Structure {
         self.key().chain(&self.columns)
     }
     /// Partition parts, then clustering parts.
-    pub fn key(&self) -> impl Iterator<Item = &Expr> {
+    pub fn key(&self) -> impl Iterator<Item = &Expr> + Clone {
         self.partition
             .iter()
             .chain(self.clustering.iter().map(|(e, _)| e))

@@ -24,6 +24,9 @@ pub(super) struct Partial {
     pub(super) state: State,
     /// Filters not yet made good, by position.
     pub(super) left: Vec<usize>,
+    /// How much of what these let pass a get has let pass already, by a salt or bucket of a value
+    /// that they compare.
+    pub(super) narrowed: f64,
     pub(super) ordered: bool,
     pub(super) paged: bool,
 }

@@ -88,6 +88,7 @@ impl Planner<'_> {
         let start = Partial {
             state: State::start(state.frames, vec![None], state.rows, requires),
             left: (0..filters.len()).collect(),
+            narrowed: 1.0,
             ordered: false,
             paged: false,
         };

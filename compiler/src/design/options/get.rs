@@ -60,14 +60,24 @@ impl Planner<'_> {
             Some(list) if list.len() == 1 => LIST,
             Some(list) => list.len() as f64,
         };
-        // Through a directory all buckets are read, not one.
-        let bucket = m.through.as_ref().and_then(|t| s.partition.get(t.eq.len()));
-        let bound: Vec<&Expr> = m.bound.iter().filter(|e| Some(*e) != bucket).collect();
-        let mut per = self.stats.rows_per(&s, &bound).avg * elements;
+        // What gathers all salts, buckets or sub-partitions reads as many rows as if there were none.
+        let named = |e: &&Expr| !m.gathered.contains(e);
+        let bound: Vec<&Expr> = m.bound.iter().filter(named).collect();
+        let mut parts = m.eq.iter().zip(&m.bound);
+        let item = parts.find(|(term, _)| matches!(term, Term::Item));
+        let listed = match item {
+            Some((_, part)) if !m.gathered.contains(part) => elements,
+            _ => 1.0,
+        };
+        let mut per = self.stats.rows_per(&s, &bound).avg * listed;
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
-        let pass = self.stats.passes_left(scope, filters, &left);
+        let shape_scope = Scope::new(self.model, s.anchor, &s.over);
+        let compared = bound.iter().filter(|e| !m.computed.contains(e));
+        let narrowed = partial.narrowed * self.stats.values(&shape_scope, bound.iter().copied())
+            / self.stats.values(&shape_scope, compared.copied());
+        let pass = self.stats.passes_left(scope, filters, &left) * narrowed;
         let page = wish.and_then(|w| w.page.clone());
         // The cursor's values are those of the wished order, all of them.
         let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());
@@ -89,7 +99,6 @@ impl Planner<'_> {
         let gets = next.rows * elements;
         let rows = (partial.state.rows * per).max(0.0);
         let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
-        let shape_scope = Scope::new(self.model, s.anchor, &s.over);
         let width = if identity {
             self.home_width(s.anchor)
         } else {
@@ -153,6 +162,7 @@ impl Planner<'_> {
         Some(Partial {
             state: next,
             left,
+            narrowed,
             ordered: m.ordered,
             paged,
         })

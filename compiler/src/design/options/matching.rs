@@ -70,6 +70,10 @@ pub(super) struct Match {
     pub(super) seekable: bool,
     /// Key parts bound by equality.
     pub(super) bound: Vec<Expr>,
+    /// Those of them that follow from what equalities give: of these some may still be filters.
+    pub(super) computed: Vec<Expr>,
+    /// Those of them that are bound to all of their values: salts, buckets, sub-partitions.
+    pub(super) gathered: Vec<Expr>,
     /// The buckets to read come from a directory, which is read first.
     pub(super) through: Option<Through>,
     /// The item is each of the sub-partitions that a directory lists.
@@ -134,7 +138,10 @@ impl Problem {
             {
                 // A bucket or hash of something bound is bound too.
                 match planner.compute(part, &known) {
-                    Some(term) => m.eq.push(term),
+                    Some(term) => {
+                        m.eq.push(term);
+                        m.computed.push((*part).clone());
+                    }
                     None if planner.spread_over(s, frame, &mut m) => {}
                     None => break,
                 }
@@ -158,6 +165,8 @@ impl Problem {
             let scan = m.each.is_none() && must.is_empty() && outer.is_empty();
             m.eq.clear();
             m.bound.clear();
+            m.computed.clear();
+            m.gathered.clear();
             m.absorbed.clear();
             m.parts = None;
             return scan.then_some(m);
@@ -330,6 +339,7 @@ impl Planner<'_> {
         {
             return false;
         }
+        let gathered = s.partition.get(m.bound.len()).cloned();
         if let Some(split) = spread.split {
             let known = directory(self.model, s).and_then(|d| self.shapes.known(&d));
             let Some(directory) = known else {
@@ -341,12 +351,14 @@ impl Planner<'_> {
                 average: split.average,
             });
             m.eq.push(Term::Item);
+            m.gathered.extend(gathered);
             return true;
         }
         match (spread.buckets, spread.salts) {
             (_, Some(n)) if m.bound.len() + 1 == s.partition.len() => {
                 m.each = Some((0..n).map(|i| Term::Const(Value::Int(i))).collect());
                 m.eq.push(Term::Item);
+                m.gathered.extend(gathered);
                 true
             }
             (Some(_), _) => {
@@ -366,6 +378,7 @@ impl Planner<'_> {
                     column: m.bound.len() as u16,
                     path: vec![],
                 });
+                m.gathered.extend(gathered);
                 true
             }
             (None, _) => false,

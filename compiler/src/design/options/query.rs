@@ -36,6 +36,7 @@ impl Planner<'_> {
                 let partial = Partial {
                     state,
                     left: vec![],
+                    narrowed: 1.0,
                     ordered: false,
                     paged: false,
                 };
@@ -76,6 +77,7 @@ impl Planner<'_> {
         let first = Partial {
             state: start,
             left: (0..filters.len()).collect(),
+            narrowed: 1.0,
             ordered: false,
             paged: false,
         };
@@ -177,6 +179,7 @@ impl Planner<'_> {
                     out.push(Partial {
                         state,
                         left: partial.left.clone(),
+                        narrowed: partial.narrowed,
                         ordered: false,
                         paged: false,
                     });
@@ -206,7 +209,7 @@ impl Planner<'_> {
         let wanted = self.whole_keys(&wanted);
         let mut exists = Vec::new();
         left.iter().for_each(|p| collect_exists(p, &mut exists));
-        let pass = self.stats.passes_left(scope, filters, &partial.left);
+        let pass = self.stats.passes_left(scope, filters, &partial.left) * partial.narrowed;
         let mut out = Vec::new();
         for state in self.supply_on_need(partial.state.clone(), scope, &wanted) {
             let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
@@ -245,6 +248,7 @@ impl Planner<'_> {
                 out.push(Partial {
                     state,
                     left: vec![],
+                    narrowed: 1.0,
                     ..partial.clone()
                 });
             }
@@ -348,6 +352,7 @@ impl Planner<'_> {
             out.push(Partial {
                 state,
                 left: vec![],
+                narrowed: 1.0,
                 ordered: false,
                 paged: false,
             });

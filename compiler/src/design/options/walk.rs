@@ -262,6 +262,7 @@ impl Planner<'_> {
         let partial = Partial {
             state: state.clone(),
             left: vec![],
+            narrowed: 1.0,
             ordered: false,
             paged: false,
         };

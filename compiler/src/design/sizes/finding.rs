@@ -8,7 +8,7 @@ use crate::diagnostic::codes::{
     self, COLLECTION_LIMIT, KEY_LIMIT, PARTITION_LIMIT, READ_LIMIT, ROW_LIMIT, WRITE_LIMIT,
 };
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Expr, Leaf, Many, Model, Type};
+use crate::model::{Expr, Leaf, Many, Model, Reference, Type};
 use crate::syntax::locate;
 use crate::view::typing::Scope;
 use crate::view::{Structure, key_size};
@@ -249,20 +249,27 @@ impl Judge<'_> {
     fn reads(&self, heat: &Heat) -> Option<Finding> {
         let limit = broken(heat.read_units, self.target.limits.partition_reads)?;
         let (by, units) = heat.readers.first()?;
+        let subject = self.statement(by);
+        let (says, help) = match subject {
+            Subject::Change(_) => (
+                self.referred().unwrap_or_else(|| self.crowd().1),
+                "make the rate smaller by gathering several in one change: each of them reads the \
+                 same instance, to check that it is there or to learn what it says",
+            ),
+            _ => (
+                self.crowd().1,
+                "keep its answers in a cache, or let the question give one more value by `=`; \
+                 salts do not help, as each read gathers all of them",
+            ),
+        };
         let message = format!(
             "{}: its hottest partition serves {:.0} reads a second ({:.0} units), {} allows \
-             {limit:.0} units, and no way to spread it serves fewer: `{by}` takes {units:.0}, and {}",
-            self.s.name,
-            heat.reads,
-            heat.read_units,
-            self.target.name,
-            self.crowd().1
+             {limit:.0} units, and no way to spread it serves fewer: `{by}` takes {units:.0}, and \
+             {says}",
+            self.s.name, heat.reads, heat.read_units, self.target.name,
         );
-        let help = "keep its answers in a cache, or let the question give one more value by `=`; \
-                    salts do not help, as each read gathers all of them"
-            .into();
-        let subject = self.statement(by);
-        Some(self.finding(READ_LIMIT, subject, (heat.read_units, limit), message, help))
+        let found = (heat.read_units, limit);
+        Some(self.finding(READ_LIMIT, subject, found, message, help.into()))
     }
 
     fn writes(&self, heat: &Heat) -> Option<Finding> {
@@ -307,6 +314,18 @@ impl Judge<'_> {
         let count = self.model.root(self.s.anchor).count;
         let says = format!("there are {count:.0} of {name}");
         (Subject::Entity(name.clone()), says)
+    }
+
+    /// What says that so many refer to one of the structure's instances, of all that do.
+    fn referred(&self) -> Option<String> {
+        let model = self.model;
+        let root = |e| model.entity(e).root;
+        let to = model.references.iter();
+        let to = to.filter(|r| root(r.target) == root(self.s.anchor));
+        let share = |r: &&Reference| r.max / model.root(r.entity).count.max(1.0);
+        let most = to.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        let entity = &model.entity(most.entity).name;
+        Some(format!("{entity}.{} says (max {:.0})", most.name, most.max))
     }
 
     fn statement(&self, name: &str) -> Subject {

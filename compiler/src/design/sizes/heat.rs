@@ -83,7 +83,7 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
             let found = named(&step.structure).and_then(|id| Some((id, (self.structure)(id)?)));
             let Some((id, s)) = found else { continue };
             let width = row_bytes(&self.stats, s);
-            let share = write_share(&self.stats, s);
+            let share = write_share(&self.stats, s).max(step.popular);
             let reads = match step.purpose {
                 // Counted with the plan above.
                 Purpose::Find(_) => 0.0,
@@ -399,9 +399,12 @@ fn write_share(stats: &Stats, s: &Structure) -> f64 {
     let past = |e: &&Expr| !matches!(e, Expr::Call(f, _) if f.rounds_time());
     let prefix: Vec<&Expr> = s.partition.iter().take(before).filter(past).collect();
     let share = stats.share(s, &prefix);
-    let Some(salts) = spread.and_then(|s| s.salts) else {
+    let salt = s.partition.last().filter(|part| is_salt(part));
+    let Some(salt) = salt.filter(|_| spread.is_some_and(|s| s.salts.is_some())) else {
         return share;
     };
+    let scope = Scope::new(stats.model, s.anchor, &s.over);
+    let salts = stats.cardinality(&scope, salt).max(1.0);
     // A group is one row, which no salt divides.
     let row = match s.kind {
         Kind::Lists => 0.0,
@@ -411,7 +414,7 @@ fn write_share(stats: &Stats, s: &Structure) -> f64 {
             stats.share(s, &own.collect::<Vec<_>>())
         }
     };
-    (share / salts as f64).max(row)
+    (share / salts).max(row)
 }
 
 fn is_salt(part: &Expr) -> bool {
