@@ -6,6 +6,7 @@ use super::improve::improve;
 use super::instance::Instance;
 use super::reduce::Fixed;
 use super::state::{Index, State};
+use super::toll::by_toll;
 use super::{Known, Limits};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -16,6 +17,9 @@ pub(crate) const NEAR: f64 = 1e-7;
 /// Every so many nodes the solution that the bound suggests is tried, and improved by all moves.
 const TRIED: u64 = 4;
 const THOROUGH: u64 = 128;
+/// Where the root's bound is below this part of the best cost, it is worth a longer look for a better
+/// one.
+const FAR: f64 = 0.99;
 
 /// The best solution found, and a bound below which there is none.
 pub(crate) struct Found {
@@ -141,6 +145,17 @@ impl<'i> Search<'i> {
         }
     }
 
+    /// Looks for solutions within the cap by a toll on structures; true if one is better than all
+    /// before.
+    fn offer_by_toll(&mut self) -> bool {
+        let before = self.cost;
+        for kept in by_toll(self.instance, &self.index) {
+            let cost = self.instance.evaluate(&kept);
+            self.take(kept, cost);
+        }
+        self.cost < before
+    }
+
     /// Bounds the root, from multipliers that were good for an instance like this one if there are
     /// any, and leaves those that were found; none if nothing below the cutoff exists.
     pub(crate) fn root(&mut self, multipliers: &mut Vec<f64>) -> Option<Root> {
@@ -155,7 +170,13 @@ impl<'i> Search<'i> {
         self.begin();
         let start = self.fitting(multipliers);
         let steps = self.limits.root_steps;
-        let bound = self.descend(&mut scope, start, steps, Effort::Thorough)?;
+        let mut bound = self.descend(&mut scope, start, steps, Effort::Thorough)?;
+        // Where the search goes on from a solution, that one was found so.
+        let far = self.cost * FAR > bound.value;
+        if far && bound.toll > 0.0 && self.start.is_none() && self.offer_by_toll() {
+            let steps = self.limits.node_steps;
+            bound = self.descend(&mut scope, bound.multipliers, steps, Effort::None)?;
+        }
         multipliers.clone_from(&bound.multipliers);
         Some(Root { scope, bound })
     }

@@ -21,6 +21,21 @@ pub(crate) fn improve(
     thorough: bool,
     toll: f64,
 ) {
+    improve_at(state, locked, thorough, toll);
+    let free = state.over() == 0 && toll <= 0.0;
+    if thorough && !free {
+        fit(state, locked);
+    }
+    state.settle();
+}
+
+/// Improves with the cap as a toll on each structure: there may be more of them than the cap allows.
+pub(super) fn improve_at(
+    state: &mut State,
+    locked: &dyn Fn(ItemId) -> bool,
+    thorough: bool,
+    toll: f64,
+) {
     state.toll = toll;
     state.capped = false;
     repair(state);
@@ -30,12 +45,12 @@ pub(crate) fn improve(
     }
     state.toll = 0.0;
     state.capped = true;
-    let free = state.over() == 0 && toll <= 0.0;
-    if thorough && !free {
-        close_down(state, locked);
-        moves(state, locked, true);
-    }
-    state.settle();
+}
+
+/// Brings a set within the cap, and improves it there.
+pub(super) fn fit(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
+    close_down(state, locked);
+    moves(state, locked, true);
 }
 
 /// Does without the structure that costs least to lose, one after another, until the cap is met.

@@ -26,6 +26,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod ties;
+mod toll;
 mod twins;
 
 pub(crate) use instance::{Choice, Demand, Instance, Item, ItemId};
