@@ -4,7 +4,7 @@
 use super::price::Prices;
 use super::select::{Programme, Selection};
 use super::shape::ShapeId;
-use super::solve::{Known, Limits, Trace, bound_from, improve_from, solve_from};
+use super::solve::{Known, Limits, Touched, Trace, bound_from, improve_from, solve_from};
 use super::weigh::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,11 @@ const PROVABLE: f64 = 2e-6;
 pub(super) struct Family<'f, 'p, 'm> {
     pub(super) programme: &'f Programme<'p, 'm>,
     unit: Unit,
+    /// The rates at which it was started.
+    weights: Vec<f64>,
     trace: Trace,
+    /// Whether the design is proven to be the cheapest of all.
+    exact: bool,
     /// Whether at the rates of the model nothing in it is cheaper than the design, and that is
     /// proven.
     pub(super) provable: bool,
@@ -33,17 +37,21 @@ pub(super) struct Priced {
 }
 
 impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
-    /// Over all candidates but some. None is left out for its price, which depends on the rates.
+    /// Over all candidates but some, beside a design that is proven or not. No candidate is left
+    /// out for its price, which depends on the rates.
     pub(super) fn new(
         programme: &'f Programme<'p, 'm>,
         forbidden: &BTreeSet<ShapeId>,
+        exact: bool,
     ) -> Family<'f, 'p, 'm> {
         let mut used = programme.used(f64::INFINITY);
         used.retain(|shape, _| !forbidden.contains(shape));
         Family {
             programme,
             unit: programme.unit(&used),
+            weights: programme.weights(),
             trace: Trace::new(),
+            exact,
             provable: false,
             least: 0.0,
         }
@@ -78,32 +86,40 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
         Some((self, found))
     }
 
-    /// The cheapest selection at these weights that costs less than this: none where there is none,
-    /// or where the search for one was given up.
+    /// A selection that costs less than this at these weights: none where there is none, or where
+    /// the search for one was given up.
     ///
-    /// Where not even at the rates of the model anything is proven, only what local moves find is
-    /// known: a bound would take long and tell nothing.
+    /// What local moves find is as good as anything, for whoever asks goes on from there. That there
+    /// is none they cannot tell; but where not even the design is proven, a longer search would end
+    /// with no proof either.
     pub(super) fn below(&self, weights: &[f64], start: &Selection, price: f64) -> Option<Priced> {
         let instance = self.unit.weighed(weights);
         let kept = self.kept(start);
-        let found = if self.provable {
-            let known = Known {
-                kept: Some(&kept),
-                below: price,
-            };
-            let limits = Limits::nodes(self.programme.nodes);
-            solve_from(&instance, limits, known, &mut self.trace.clone())?.kept
-        } else {
-            improve_from(&instance, &kept, price)?
+        let cheaper = |kept: &[bool]| {
+            let found = self.selected(kept);
+            (found.prices.at(weights) < price).then_some(found)
         };
-        let found = self.selected(&found);
-        (found.prices.at(weights) < price).then_some(found)
+        let moved = improve_from(&instance, &self.touched(weights), &kept, price);
+        if let Some(found) = moved.and_then(|moved| cheaper(&moved)) {
+            return Some(found);
+        }
+        if !self.provable || !self.exact {
+            return None;
+        }
+        let known = Known {
+            kept: Some(&kept),
+            below: price,
+        };
+        let limits = Limits::nodes(self.programme.nodes);
+        let solved = solve_from(&instance, limits, known, &mut self.trace.clone())?;
+        cheaper(&solved.kept)
     }
 
     /// What local moves make of a selection at these weights.
     pub(super) fn improved(&self, weights: &[f64], start: &Selection) -> Option<Priced> {
         let instance = self.unit.weighed(weights);
-        let found = improve_from(&instance, &self.kept(start), f64::INFINITY)?;
+        let touched = self.touched(weights);
+        let found = improve_from(&instance, &touched, &self.kept(start), f64::INFINITY)?;
         Some(self.selected(&found))
     }
 
@@ -114,6 +130,11 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
             return f64::NEG_INFINITY;
         }
         bound_from(&self.unit.weighed(weights), NEARBY, price, &self.trace)
+    }
+
+    /// What costs something else at these weights than at those of the model.
+    fn touched(&self, weights: &[f64]) -> Touched {
+        self.unit.touched(weights, &self.weights)
     }
 
     /// The items of a selection.

@@ -198,7 +198,8 @@ impl<'m> Study<'m> {
     ) -> Vec<Flip> {
         let programme = self.prepared.programme(&self.options);
         let weights = programme.weights();
-        let all = Family::new(&programme, &BTreeSet::new());
+        let exact = self.selection.optimal;
+        let all = Family::new(&programme, &BTreeSet::new(), exact);
         let design = all.priced(self.selection.clone());
         let price = design.prices.at(&weights);
         let others = match choice {
@@ -209,16 +210,23 @@ impl<'m> Study<'m> {
         let families = match choice {
             Choice::Structure(at) => {
                 let forbidden = self.shape(at).into_iter().collect();
-                vec![Family::new(&programme, &forbidden)]
+                vec![Family::new(&programme, &forbidden, exact)]
             }
             Choice::Question(_) => {
                 let others = others.iter();
-                others.map(|o| Family::new(o, &BTreeSet::new())).collect()
+                let family = |o| Family::new(o, &BTreeSet::new(), exact);
+                others.map(family).collect()
             }
             Choice::Structures => vec![],
         };
-        let Some((all, _)) = all.started(&weights, &self.selection, price) else {
-            return vec![];
+        // A design that could not be proven is not proven by a shorter search.
+        let all = if exact {
+            match all.started(&weights, &self.selection, price) {
+                Some((all, _)) => all,
+                None => return vec![],
+            }
+        } else {
+            all
         };
         let differs = |other: &Priced| other.prices.at(&weights) > price * (1.0 + SAME);
         let mut families = families.into_iter();

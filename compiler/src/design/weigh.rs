@@ -5,7 +5,7 @@ use super::change::{Effect, Need, Needs};
 use super::price::{Writing, built};
 use super::select::Programme;
 use super::shape::{Requirement, ShapeId};
-use super::solve::{Choice, Demand, Instance, Item, ItemId};
+use super::solve::{Choice, Demand, Instance, Item, ItemId, Touched, undominated};
 use super::support::{Branch, Lookup, shared};
 use crate::model::Expr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,8 @@ type Implied = Vec<(ItemId, Option<ItemId>)>;
 struct Weighing<'u> {
     used: &'u BTreeMap<ShapeId, BTreeSet<usize>>,
     out: Instance,
+    /// Costs of single items.
+    own: Vec<(ItemId, f64)>,
     /// Positions of items by what they are.
     at: BTreeMap<Requirement, ItemId>,
     /// Items that may be kept only where all of this holds.
@@ -33,14 +35,17 @@ pub(crate) struct Unit {
     instance: Instance,
     /// What its first items are; those behind them only say that something holds.
     pub(super) items: Vec<Requirement>,
+    /// What readers and writers cost for one item alone.
+    own: Vec<(ItemId, f64)>,
     /// What each reader costs, then each writer.
     spans: Vec<Span>,
 }
 
-/// Demands and items whose costs have one weight.
+/// Demands, items and costs of single items that have one weight.
 struct Span {
     demands: Range<usize>,
     items: Range<usize>,
+    own: Range<usize>,
 }
 
 impl Unit {
@@ -58,6 +63,29 @@ impl Unit {
             choices.for_each(|c| c.cost *= weight);
             let items = out.items.get_mut(span.items.clone());
             items.into_iter().flatten().for_each(|i| i.cost *= weight);
+        }
+        for (span, weight) in self.spans.iter().zip(weights) {
+            for &(item, cost) in self.own.get(span.own.clone()).unwrap_or_default() {
+                out.items
+                    .get_mut(item)
+                    .into_iter()
+                    .for_each(|i| i.cost += cost * weight);
+            }
+        }
+        out
+    }
+
+    /// What costs something else where the weights are others.
+    pub(super) fn touched(&self, weights: &[f64], others: &[f64]) -> Touched {
+        let mut out = Touched::default();
+        for (span, (weight, other)) in self.spans.iter().zip(weights.iter().zip(others)) {
+            if weight.to_bits() == other.to_bits() {
+                continue;
+            }
+            let own = self.own.get(span.own.clone()).unwrap_or_default();
+            out.demands.extend(span.demands.clone());
+            out.items.extend(span.items.clone());
+            out.items.extend(own.iter().map(|(item, _)| *item));
         }
         out
     }
@@ -101,6 +129,7 @@ impl Programme<'_, '_> {
         let mut weighing = Weighing {
             used,
             out,
+            own: vec![],
             at: items.iter().enumerate().map(|(i, r)| (*r, i)).collect(),
             provided: BTreeMap::new(),
         };
@@ -143,6 +172,7 @@ impl Programme<'_, '_> {
         Unit {
             instance: weighing.out,
             items,
+            own: weighing.own,
             spans,
         }
     }
@@ -249,6 +279,7 @@ impl Weighing<'_> {
         Span {
             demands: demands..demands,
             items: items..items,
+            own: self.own.len()..self.own.len(),
         }
     }
 
@@ -256,6 +287,7 @@ impl Weighing<'_> {
         Span {
             demands: start.demands.start..self.out.demands.len(),
             items: start.items.start..self.out.items.len(),
+            own: start.own.start..self.own.len(),
         }
     }
 
@@ -263,7 +295,10 @@ impl Weighing<'_> {
         self.at.get(&Requirement { shape, column }).copied()
     }
 
-    fn demand(&mut self, mut when: Vec<Vec<ItemId>>, choices: Vec<Choice>) {
+    /// A demand, without the choices that another one beats: all of them grow with one weight, so
+    /// that what is beaten at one is at every other.
+    fn demand(&mut self, mut when: Vec<Vec<ItemId>>, mut choices: Vec<Choice>) {
+        undominated(&mut choices);
         for set in &mut when {
             set.sort_unstable();
             set.dedup();
@@ -271,8 +306,14 @@ impl Weighing<'_> {
         self.out.demands.push(Demand { when, choices });
     }
 
-    /// A cost of triggers.
+    /// A cost of triggers; that of a single item is its own.
     fn cost(&mut self, when: Vec<Vec<ItemId>>, cost: f64) {
+        if let [one] = when.as_slice()
+            && let [item] = one.as_slice()
+        {
+            self.own.push((*item, cost));
+            return;
+        }
         let requires = vec![];
         self.demand(when, vec![Choice { cost, requires }]);
     }

@@ -21,6 +21,9 @@ const THOROUGH: u64 = 128;
 /// one.
 const FAR: f64 = 0.99;
 
+/// Where the root was bounded before, that again takes so much fewer steps.
+const ROOT_AGAIN: usize = 8;
+
 /// The best solution found, and a bound below which there is none.
 pub(crate) struct Found {
     pub(crate) kept: Vec<bool>,
@@ -160,8 +163,12 @@ impl<'i> Search<'i> {
     /// any, and leaves those that were found; none if nothing below the cutoff exists.
     pub(crate) fn root(&mut self, multipliers: &mut Vec<f64>) -> Option<Root> {
         // Where there is something to be below of, the bound alone may tell that nothing is.
-        if self.cost.is_finite() && self.lower(multipliers) >= self.cutoff() {
-            return None;
+        let mut steps = self.limits.root_steps;
+        if self.cost.is_finite() {
+            if self.lower(multipliers) >= self.cutoff() {
+                return None;
+            }
+            steps /= ROOT_AGAIN;
         }
         let mut scope = self.relaxed.scope(vec![None; self.lifted.items.len()]);
         if !self.relaxed.propagate(&mut scope) {
@@ -169,7 +176,6 @@ impl<'i> Search<'i> {
         }
         self.begin();
         let start = self.fitting(multipliers);
-        let steps = self.limits.root_steps;
         let mut bound = self.descend(&mut scope, start, steps, Effort::Thorough)?;
         // Where the search goes on from a solution, that one was found so.
         let far = self.cost * FAR > bound.value;

@@ -3,6 +3,7 @@
 
 use super::instance::ItemId;
 use super::state::State;
+use std::collections::BTreeSet;
 
 /// Rounds of all moves at most: each is an improvement, so few are needed.
 const ROUNDS: usize = 12;
@@ -39,7 +40,7 @@ pub(super) fn improve_at(
     state.toll = toll;
     state.capped = false;
     repair(state);
-    drop_idle(state, locked);
+    drop_idle(state, locked, &everything(state).items);
     if thorough {
         moves(state, locked, false);
     }
@@ -53,6 +54,93 @@ pub(super) fn fit(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
     moves(state, locked, true);
 }
 
+/// What costs something else than it did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touched {
+    pub(crate) demands: Vec<usize>,
+    pub(crate) items: Vec<ItemId>,
+}
+
+/// What moves look at, in order: demands that may take another choice, items that may be dropped.
+struct Near {
+    demands: BTreeSet<usize>,
+    items: BTreeSet<ItemId>,
+}
+
+/// The same from a set that moves could not make better before something was touched: they look at
+/// what has to do with that, and then at what has to do with what they moved.
+pub(crate) fn improve_near(state: &mut State, locked: &dyn Fn(ItemId) -> bool, touched: &Touched) {
+    repair(state);
+    if state.over() > 0 {
+        improve(state, locked, true, 0.0);
+        return;
+    }
+    let mut near = near_touched(state, touched);
+    state.capped = true;
+    for _ in 0..ROUNDS {
+        let before = state.worth();
+        switch_choices(state, locked, &near.demands);
+        do_without(state, locked, &near.items);
+        drop_idle(state, locked, &near.items);
+        if !state.worth().beats(before) {
+            break;
+        }
+        near = near_moved(state, &state.since(0));
+        state.settle();
+    }
+    state.settle();
+}
+
+/// Everything there is.
+fn everything(state: &State) -> Near {
+    Near {
+        demands: (0..state.instance.demands.len()).collect(),
+        items: (0..state.kept.len()).collect(),
+    }
+}
+
+/// What has to do with what costs something else: demands that do, or that may use an item that
+/// does, be it by itself or as a trigger; and such items, with those that such a demand uses now.
+fn near_touched(state: &State, touched: &Touched) -> Near {
+    let mut near = Near {
+        demands: touched.demands.iter().copied().collect(),
+        items: touched.items.iter().copied().collect(),
+    };
+    for &d in &touched.demands {
+        let demand = &state.instance.demands[d];
+        near.items.extend(demand.when.iter().flatten());
+    }
+    for &i in &near.items {
+        near.demands.extend(state.users(i));
+    }
+    for &d in &touched.demands {
+        let demand = &state.instance.demands[d];
+        let taken = state.taken(d).map(|c| &demand.choices[c].requires);
+        near.items.extend(taken.into_iter().flatten());
+    }
+    near.items.retain(|&i| state.kept[i]);
+    near
+}
+
+/// What has to do with what was moved: demands that may use it or stand by it, and what is kept
+/// for them.
+fn near_moved(state: &State, moved: &[ItemId]) -> Near {
+    let mut near = Near {
+        demands: BTreeSet::new(),
+        items: moved.iter().copied().collect(),
+    };
+    for &i in &near.items {
+        near.demands
+            .extend(state.users(i).chain(state.triggered(i)));
+    }
+    for &d in &near.demands {
+        let choices = &state.instance.demands[d].choices;
+        near.items.extend(choices.iter().flat_map(|c| &c.requires));
+    }
+    near.items.retain(|&i| state.kept[i]);
+    near
+}
+
 /// Does without the structure that costs least to lose, one after another, until the cap is met.
 fn close_down(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
     while state.over() > 0 {
@@ -61,19 +149,20 @@ fn close_down(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
         };
         state.drop(least);
         repair(state);
-        drop_idle(state, locked);
+        drop_idle(state, locked, &everything(state).items);
     }
 }
 
 fn moves(state: &mut State, locked: &dyn Fn(ItemId) -> bool, swaps: bool) {
+    let all = everything(state);
     for _ in 0..ROUNDS {
         let before = state.worth();
-        switch_choices(state, locked);
-        do_without(state, locked);
+        switch_choices(state, locked, &all.demands);
+        do_without(state, locked, &all.items);
         if swaps {
             swap(state, locked);
         }
-        drop_idle(state, locked);
+        drop_idle(state, locked, &all.items);
         state.settle();
         if !state.worth().beats(before) {
             break;
@@ -110,8 +199,8 @@ fn repair(state: &mut State) {
 }
 
 /// Drops what is not worth its cost, later items first.
-fn drop_idle(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
-    for item in (0..state.kept.len()).rev() {
+fn drop_idle(state: &mut State, locked: &dyn Fn(ItemId) -> bool, items: &BTreeSet<ItemId>) {
+    for &item in items.iter().rev() {
         if state.kept[item] && !locked(item) {
             drop_if_better(state, item);
         }
@@ -127,8 +216,8 @@ fn drop_if_better(state: &mut State, item: ItemId) {
 }
 
 /// Takes another choice for a demand, and drops what its old one kept, where that is better.
-fn switch_choices(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
-    for demand in 0..state.instance.demands.len() {
+fn switch_choices(state: &mut State, locked: &dyn Fn(ItemId) -> bool, demands: &BTreeSet<usize>) {
+    for &demand in demands {
         let choices = &state.instance.demands[demand].choices;
         if choices.len() < 2 {
             continue;
@@ -165,8 +254,8 @@ fn switch_choices(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
 }
 
 /// Drops a structure and gives the demands that it met their next best, where that is better.
-fn do_without(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
-    for item in 0..state.kept.len() {
+fn do_without(state: &mut State, locked: &dyn Fn(ItemId) -> bool, items: &BTreeSet<ItemId>) {
+    for &item in items {
         if !state.kept[item] || locked(item) {
             continue;
         }

@@ -23,21 +23,24 @@ mod lift;
 mod probe;
 mod reduce;
 mod state;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod ties;
 mod toll;
 mod twins;
 
+pub(crate) use improve::Touched;
 pub(crate) use instance::{Choice, Demand, Instance, Item, ItemId};
-#[cfg(test)]
+pub(crate) use reduce::undominated;
 pub(crate) use state::{Index, State};
 
 use branch::{Found, Search, cutoff};
 use components::components;
+use improve::improve_near;
 use lift::lift;
 use probe::probe;
-use reduce::{Fixed, reduce, undominated};
+use reduce::{Fixed, reduce};
 use twins::Twins;
 
 /// What was found.
@@ -149,18 +152,24 @@ pub(crate) fn bound_from(instance: &Instance, steps: usize, below: f64, trace: &
 
 /// The best that local moves make of a set of items, where it costs less than this. Nothing is
 /// proven by it.
-pub(crate) fn improve_from(instance: &Instance, kept: &[bool], below: f64) -> Option<Vec<bool>> {
-    let mut sorted = instance.clone();
-    let demands = sorted.demands.iter_mut();
-    demands.for_each(|d| undominated(&mut d.choices));
-    let known = Known {
-        kept: Some(kept),
-        below,
-    };
-    let mut search = Search::new(&sorted, &sorted, Limits::nodes(0), known);
-    search.begin();
-    let found = search.found(f64::NEG_INFINITY, 0);
-    found.cost.is_finite().then_some(found.kept)
+///
+/// The set is one that local moves could not make better before something came to cost something
+/// else, so they start near what did.
+pub(crate) fn improve_from(
+    instance: &Instance,
+    touched: &Touched,
+    kept: &[bool],
+    below: f64,
+) -> Option<Vec<bool>> {
+    let index = Index::new(instance);
+    let mut state = State::new(instance, &index);
+    let forced = |i: ItemId| instance.items[i].forced;
+    for i in (0..kept.len()).filter(|&i| kept[i] || forced(i)) {
+        state.add(i);
+    }
+    improve_near(&mut state, &forced, touched);
+    let found = state.worth().feasible() && instance.evaluate(&state.kept) < below;
+    found.then_some(state.kept)
 }
 
 /// The best solution with these items fixed: reduced, probed, and solved component by component.

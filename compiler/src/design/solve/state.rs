@@ -178,6 +178,18 @@ impl<'i> State<'i> {
         met.then(|| (self.taken[demand] - self.index.starts[demand]) as usize)
     }
 
+    /// The demands that an item may be used for, some of them more than once.
+    pub(crate) fn users(&self, item: ItemId) -> impl Iterator<Item = usize> {
+        let choices = self.index.items[item].choices.iter();
+        choices.map(|&c| self.index.choices[c as usize].0 as usize)
+    }
+
+    /// The demands that an item makes stand, alone or with others.
+    pub(crate) fn triggered(&self, item: ItemId) -> impl Iterator<Item = usize> {
+        let triggers = self.index.items[item].triggers.iter();
+        triggers.map(|&w| self.index.triggers[w as usize] as usize)
+    }
+
     /// The first demand from a position on that stands and is not met.
     pub(crate) fn lacking(&self, from: usize) -> Option<usize> {
         self.unmet.range(from as u32..).next().map(|&d| d as usize)
