@@ -1,7 +1,8 @@
 //! What people get wrong in the schemas that they write: reads of everything, orders that no
 //! structure gives, structures that nobody reads.
 
-use super::sizes::{Finding, Subject};
+use super::popular_key::totals;
+use super::sizes::{Finding, Subject, grouped};
 use super::{Design, Purpose};
 use crate::diagnostic::codes::{Code, SCANS, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Schema};
@@ -19,7 +20,8 @@ pub(super) fn lint(model: &Model, design: &Design, schema: &Schema) -> Vec<Findi
         let steps = design.plan_steps(model, &plan.plan);
         let subject = || Subject::Question(plan.name.clone());
         for (structure, rows) in scans(&steps).into_iter().filter(|(_, rows)| *rows > FEW) {
-            let message = format!("`{}` reads all {rows:.0} rows of `{structure}`", plan.name);
+            let all = grouped(rows);
+            let message = format!("`{}` reads all {all} rows of `{structure}`", plan.name);
             let help = "keep a structure whose `by` is what the question compares with `=`";
             out.push(finding(
                 SCANS,
@@ -33,11 +35,12 @@ pub(super) fn lint(model: &Model, design: &Design, schema: &Schema) -> Vec<Findi
         let plain = |(e, _): &(Expr, _)| matches!(e, Expr::Path { .. });
         let order = question.query.order.get(..question.query.ordered);
         let by_values = order.is_some_and(|o| !o.is_empty() && o.iter().all(plain));
-        if let Some((structure, rows)) = sorted(&steps).filter(|(_, rows)| by_values && *rows > 1.0)
+        if let Some((structure, rows)) = sorted(&steps).filter(|(_, rows)| by_values && *rows > 1.5)
         {
             let message = format!(
-                "`{structure}` does not give the order of `{}`: {rows:.0} rows are sorted for each answer",
-                plan.name
+                "`{structure}` does not give the order of `{}`: {} rows are sorted for each answer",
+                plan.name,
+                grouped(rows)
             );
             let help = "let `order by` of the structure begin as that of the question does, up to \
                         the key that tells equals apart, in the same directions or all reversed";
@@ -59,6 +62,8 @@ pub(super) fn lint(model: &Model, design: &Design, schema: &Schema) -> Vec<Findi
             && note.home_of.is_empty()
             && !steps.clone().any(read)
             && !tells_apart(model, s)
+            // No instance is numbered without the totals.
+            && totals(model, s).is_none()
         {
             let message = format!(
                 "no question reads `{}`, no fact has its home there, and no change needs it",
@@ -97,6 +102,7 @@ fn finding(
         limit,
         message,
         help: help.into(),
+        mixes: vec![],
     }
 }
 

@@ -61,7 +61,7 @@ impl Planner<'_> {
             Some(list) => list.len() as f64,
         };
         // Through a directory all buckets are read, not one.
-        let bucket = m.through.as_ref().and_then(|t| s.partition.get(t.eq.len()));
+        let bucket = m.through.as_ref().and_then(|t| s.partition.get(t.before));
         let bound: Vec<&Expr> = m.bound.iter().filter(|e| Some(*e) != bucket).collect();
         let mut per = self.stats.rows_per(&s, &bound).avg * elements;
         if m.lower.is_some() || m.upper.is_some() {
@@ -166,7 +166,7 @@ impl Planner<'_> {
         s: &crate::view::Structure,
         per: f64,
     ) {
-        let bound: Vec<&Expr> = s.partition.iter().take(through.eq.len()).collect();
+        let bound: Vec<&Expr> = s.partition.iter().take(through.before).collect();
         let directory = self.shapes.get(through.directory);
         let present = self.stats.rows_per(directory, &bound).avg.max(1.0);
         let held = self.stats.rows_per(s, &bound).avg / present;
