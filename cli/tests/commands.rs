@@ -157,3 +157,68 @@ fn a_broken_pipe_is_success() {
     );
     assert!(output.stderr.is_empty());
 }
+
+const MIXES: &str = "\
+model mixes
+
+entity Topic (100) {
+  name  text(20, max 40)  key
+}
+
+entity Event (1B) {
+  topic  -> Topic  as events (avg 10M, max 900M)  key
+  id     timeuuid  key
+}
+
+question read (day 1/s, night 100k/s)
+  select id from Event where topic.name = $t order by id desc limit 10
+
+change emit (day 1/s, night 50k/s)  insert Event
+";
+
+fn said(arguments: &[&str], folder: &Path) -> String {
+    let output = querent(arguments, folder).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn check_looks_at_every_mix() {
+    let folder = folder_with(MIXES);
+    let check = |more: &[&str]| {
+        let arguments = [&["check", "m.querent", "--target", "dynamodb"], more].concat();
+        said(&arguments, folder.path())
+    };
+    let all = check(&[]);
+    assert_eq!(all.matches("warning[W024]").count(), 1, "{all}");
+    assert!(all.contains("(mix night)"), "{all}");
+    // The rate of that mix is underlined.
+    let (line, mark) = all.split_once('^').unwrap();
+    let column = line.lines().last().unwrap().chars().count();
+    let shown = all.lines().find(|l| l.contains("night 100k/s")).unwrap();
+    assert_eq!(shown.find("100k"), Some(column), "{mark}");
+    assert!(check(&["--mix", "day"]).contains("no findings"));
+    assert!(check(&["--mix", "night"]).contains("W024"));
+    assert!(check(&["--mix", "noon"]).contains("there is no mix `noon`"));
+}
+
+#[test]
+fn a_schema_is_compared_as_a_whole_and_by_name() {
+    let both = "schema one { us lists U by id keep name }\n\
+                schema two { us lists U by id keep name  names lists U by name order by id }\n";
+    let folder = folder_with(&format!("{MODEL}{both}"));
+    let explain = |arguments: &[&str]| {
+        let arguments = [&["explain", "m.querent"], arguments].concat();
+        said(&arguments, folder.path())
+    };
+    assert!(explain(&["--vs", "one"]).contains("as much"));
+    let named = explain(&["q", "--vs", "two"]);
+    assert_eq!(named.matches("question q").count(), 2, "{named}");
+    assert!(explain(&["--vs", "x.json"]).contains("reading x.json"));
+    assert!(explain(&["--lossy"]).contains("Structures"));
+    // What was given can be done without, and a finding names its schema.
+    let without = explain(&["names", "--schema", "two"]);
+    assert!(!without.contains("there is no design"), "{without}");
+    let found = said(&["check", "m.querent"], folder.path());
+    assert!(found.contains("W032]: schema two: "), "{found}");
+}

@@ -230,7 +230,9 @@ fn more_writes_than_salts_can_take_name_the_change() {
     assert_eq!(found.subject, Subject::Change("measure".into()));
     assert_eq!(found.limit, 1000.0);
     assert!(
-        found.message.contains("Reading.sensor says (max 50000000)"),
+        found
+            .message
+            .contains("Reading.sensor says (max 50,000,000)"),
         "{found}"
     );
     assert_eq!(found.diagnostic(&text).span.of(&text), "10M");

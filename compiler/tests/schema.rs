@@ -256,3 +256,166 @@ fn a_split_that_cannot_be_says_why() {
         "E071 what is split is for the instance itself to say"
     );
 }
+
+/// What expires is listed once, however the list is given.
+#[test]
+fn a_given_list_of_what_expires_is_enough() {
+    let model = "model m\n\
+                 entity Visit (1k) {\n  id bigint key\n  page text(20)\n} expires after 30d\n\
+                 question visits (10/s)  select id, page from Visit order by id\n\
+                 change visit (1/s)  insert Visit\n";
+    for name in target::NAMES {
+        let options = options(name);
+        let made = design(&read("m", model), &options).unwrap();
+        let block = source::schema(&read("m", model), "printed", &made.structures);
+        let (_, priced) = given("m", model, &block, &options);
+        assert_eq!(plain(&made.structures), plain(&priced.structures), "{name}");
+        assert!((priced.total - made.total).abs() <= 1e-9 * made.total);
+        // A home that says nothing of deadlines keeps them all the same.
+        let alone = "schema alone {\n  visits lists Visit by id keep page\n}\n";
+        let (_, completed) = given("m", model, alone, &options);
+        let names: Vec<&str> = completed
+            .structures
+            .iter()
+            .map(|s| s.name.as_str())
+            .collect();
+        assert_eq!(names, ["visits", "visit_in_order_of_expires"], "{name}");
+        assert_eq!(completed.structures[0].columns.len(), 2, "{name}");
+    }
+}
+
+const TALKS: &str = "model m
+entity Room (20k) {
+  id bigint key
+}
+entity Talk (200M) {
+  room -> Room as talks (avg 10k, max 5M) key
+  id timeuuid key
+  body text(50)
+}
+question latest (100/s) select id, body from Talk where room.id = $room order by id desc limit 20
+change say (10/s) insert Talk
+";
+
+fn names(design: &Design) -> Vec<&str> {
+    let names = design.structures.iter().map(|s| s.name.as_str());
+    names.collect()
+}
+
+/// Buckets without a directory get one, and one that was given is used however it is spelt.
+#[test]
+fn buckets_have_a_directory() {
+    let options = options("cassandra");
+    let rooms = "  rooms lists Room by id\n";
+    let talks = "  talks lists Talk by room.id, bucket(id, day) order by id desc keep body\n";
+    let block = |directory: &str| format!("schema s {{\n{rooms}{talks}{directory}}}\n");
+    let (_, added) = given("m", TALKS, &block(""), &options);
+    let kept = names(&added);
+    assert!(
+        kept.contains(&"talk_buckets_by_room_id_day_time_id"),
+        "{kept:?}"
+    );
+    let cost = added.plans[0].cost;
+    for order in ["", " asc", " desc"] {
+        let directory = format!("  days groups Talk by room.id order by bucket(id, day){order}\n");
+        let (_, used) = given("m", TALKS, &block(&directory), &options);
+        assert_eq!(names(&used), ["rooms", "talks", "days"], "{order}");
+        assert!((used.plans[0].cost - cost).abs() <= 1e-9 * cost, "{order}");
+        assert!(used.warnings.iter().all(|w| w.code != "W032"), "{order}");
+    }
+}
+
+/// A partition key of a bucket alone has a directory with a constant, or with nothing.
+#[test]
+fn buckets_of_everything_have_a_directory() {
+    let model = "model m\n\
+                 entity Video (10M) {\n  id bigint key\n  added timestamp\n}\n\
+                 question latest (100/s)  select id from Video order by added desc limit 20\n\
+                 change add (2/s)  insert Video\n";
+    let options = options("cassandra");
+    let block = |directory: &str| {
+        format!(
+            "schema s {{\n  videos lists Video by id keep added\n  \
+             latest lists Video by bucket(added, day) order by added desc, id desc\n{directory}}}\n"
+        )
+    };
+    let (_, added) = given("m", model, &block(""), &options);
+    assert_eq!(added.structures.len(), 3, "{:?}", names(&added));
+    let cost = added.plans[0].cost;
+    assert!(cost < 1.0, "{cost}");
+    for by in ["by 0 ", ""] {
+        let directory = format!("  days groups Video {by}order by bucket(added, day)\n");
+        let (_, used) = given("m", model, &block(&directory), &options);
+        assert_eq!(names(&used), ["videos", "latest", "days"], "{by}");
+        assert!((used.plans[0].cost - cost).abs() <= 1e-9 * cost, "{by}");
+    }
+}
+
+/// A home that breaks a limit is the home all the same: the finding says what to write.
+#[test]
+fn a_given_home_stays_the_home() {
+    let block = "schema s {\n  rooms lists Room by id\n  \
+                 talks lists Talk by room.id order by id desc keep body\n}\n";
+    let (_, made) = given("m", TALKS, block, &options("cassandra"));
+    assert_eq!(names(&made), ["rooms", "talks"]);
+    let told = made.warnings.iter().find(|w| w.code == "W020").unwrap();
+    assert!(!told.message.contains("bring it down"), "{told:?}");
+    assert!(told.help.contains("`bucket(id, day)`"), "{told:?}");
+    assert!(told.help.contains("`hash(id, 16)`"), "{told:?}");
+}
+
+/// What is added makes up for what is missing, and makes nothing cheaper.
+#[test]
+fn what_is_added_keeps_no_aggregates() {
+    let model = "model m\n\
+                 entity Cart (20k) {\n  id bigint key\n  state int\n}\n\
+                 entity Line (60k) {\n  cart -> Cart as lines (avg 3, max 500) key\n  \
+                 sku bigint key\n  qty int\n}\n\
+                 question total (500/s)  select sum(lines.qty) as n from Cart where id = $cart\n\
+                 change add (1/s)  insert Line\n";
+    let block = "schema s {\n  carts lists Cart by id keep state\n}\n";
+    let (_, made) = given("m", model, block, &options("mongodb"));
+    let aggregates = made.structures.iter().flat_map(|s| &s.columns);
+    let mut aggregates =
+        aggregates.filter(|c| matches!(c, querent_compiler::model::Expr::Aggregate(_)));
+    assert_eq!(aggregates.next(), None, "{:?}", names(&made));
+}
+
+/// A number has its home in a structure that was given, where there is one.
+#[test]
+fn a_number_is_kept_in_the_given_home() {
+    let mut options = options("cassandra");
+    options.target.limits.partition_rows = Some(32.0);
+    let block = "schema s {\n  users lists User by id keep *\n  posts lists Post by id keep *\n  \
+                 by_author lists Post by author.id, split(author.id, 16) order by score desc, id desc\n}\n";
+    let (_, made) = given("m", POPULAR, block, &options);
+    let number = made.splits[0].number();
+    let posts = made.structures.iter().find(|s| s.name == "posts").unwrap();
+    assert!(posts.columns.contains(&number), "{:?}", names(&made));
+    assert!(!names(&made).contains(&"post"), "{:?}", names(&made));
+}
+
+/// Exact counts are values, and stand beside others on every target.
+#[test]
+fn counts_stand_beside_other_values() {
+    let model = "model m\n\
+                 entity Video (10k) {\n  id bigint key\n  title text(20)\n}\n\
+                 entity Rating (1M) {\n  video -> Video as ratings (avg 100, max 20k) key\n  \
+                 who bigint key\n  stars int\n}\n\
+                 question video (1k/s)\n  \
+                 select title, count(ratings) as n, sum(ratings.stars) as stars from Video where id = $id\n\
+                 change rate (1/s)  insert Rating\n";
+    for name in target::NAMES {
+        let options = options(name);
+        let made = design(&read("m", model), &options).unwrap();
+        let block = source::schema(&read("m", model), "printed", &made.structures);
+        let (_, priced) = given("m", model, &block, &options);
+        let codes = |d: &Design| {
+            d.warnings
+                .iter()
+                .map(|w| w.code.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(codes(&made), codes(&priced), "{name}");
+    }
+}

@@ -220,7 +220,7 @@ fn where_nothing_helps_the_number_that_is_to_blame_is_named() {
     assert!(
         warning
             .message
-            .contains("Reading.sensor says (max 1000000000000)"),
+            .contains("Reading.sensor says (max 1,000,000,000,000)"),
         "{warning}"
     );
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use querent::compiler::design::popular_key::split_by;
 use querent::compiler::design::{Options, design, source, target};
 use querent::compiler::diagnostic::Diagnostic;
 use querent::compiler::view::Structure;
@@ -56,6 +57,95 @@ fn written_and_read(seed: u64) -> Result<bool, String> {
         None => Ok(!made.splits.is_empty()),
         Some((w, r)) => Err(format!("{text}\n{block}\n{w:?}\nis read as\n{r:?}")),
     }
+}
+
+/// A design that is given back, as a `schema` block or as JSON, costs what it cost, and nothing is
+/// added to it.
+fn given_back(seed: u64) -> Result<(), String> {
+    let mut rng = Rng::new(seed);
+    let text = if seed.is_multiple_of(2) {
+        generate::model(&mut rng, SIZE)
+    } else {
+        generate::timed_model(&mut rng, SIZE)
+    };
+    let model = querent::compiler::parse("random.querent", &text).0.unwrap();
+    let name = target::NAMES.get(seed as usize % target::NAMES.len());
+    let mut options = Options {
+        target: target::named(name.unwrap()).unwrap(),
+        nodes: 200,
+        ..Options::embedded()
+    };
+    if seed.is_multiple_of(5) {
+        options.target.limits.partition_rows = Some(2.0 + (seed % 31) as f64);
+    }
+    let made = design(&model, &options).map_err(|e| e.to_string())?;
+    let split = made.model_of(&model);
+    let json = made.to_json(&split, 0.0);
+    for (s, note) in made.structures.iter().zip(&made.notes) {
+        // What is said to have its home in a structure is kept there, by that name.
+        let kept = source::schema(&split, "one", std::slice::from_ref(s));
+        let numbers = note.home_of.iter().filter(|fact| fact.contains("@split_"));
+        let held = s.columns.iter().filter(|e| split_by(&split, e).is_some());
+        if numbers.count() != held.count() {
+            return Err(format!("{text}\n{kept}is the home of {:?}", note.home_of));
+        }
+    }
+    let blocks = [
+        source::schema(&split, "printed", &made.structures),
+        source::schema_of_json("printed", &json)?,
+    ];
+    for block in blocks {
+        let (again, found) =
+            querent::compiler::parse("random.querent", &format!("{text}\n{block}"));
+        let again = again.ok_or_else(|| format!("{text}\n{block}\n{found:?}"))?;
+        let options = Options {
+            given: again.schemas.last().cloned(),
+            ..options.clone()
+        };
+        let priced = design(&again, &options).map_err(|e| format!("{text}\n{block}\n{e}"))?;
+        let names = |d: &querent::compiler::design::Design| {
+            let names = d
+                .structures
+                .iter()
+                .map(|s| (s.name.clone(), s.columns.len()));
+            names.collect::<Vec<_>>()
+        };
+        let close = (priced.total - made.total).abs() <= 1e-9 * made.total.abs();
+        if names(&made) != names(&priced) || !close {
+            let costs = |d: &querent::compiler::design::Design| {
+                let questions = d.plans.iter().map(|p| (p.name.clone(), p.cost));
+                let changes = d.writes.iter().map(|w| (w.name.clone(), w.cost));
+                questions.chain(changes).collect::<Vec<_>>()
+            };
+            return Err(format!(
+                "{text}\n{block}\n{} designed, {} given\n{:?}\n{:?}\n{:?}\n{:?}",
+                made.total,
+                priced.total,
+                names(&made),
+                names(&priced),
+                costs(&made),
+                costs(&priced)
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_design_given_back_costs_the_same() {
+    let seeds = std::env::var("QUERENT_SEEDS").ok();
+    let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(40);
+    let failed = (0..seeds).filter_map(|seed| {
+        let why = given_back(seed).err()?;
+        Some(format!("seed {seed}: {why}"))
+    });
+    let failed: Vec<String> = failed.collect();
+    assert!(
+        failed.is_empty(),
+        "{} fail; the first:\n{}",
+        failed.len(),
+        failed.first().unwrap()
+    );
 }
 
 #[test]

@@ -4,12 +4,12 @@ use crate::Outcome;
 use crate::designing::{target_named, with_notice};
 use crate::model_files::ModelFiles;
 use crate::terminal::Terminal;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use querent_compiler::design::target::Target;
-use querent_compiler::design::{Options, design};
+use querent_compiler::design::{DesignError, Finding, Options, design};
 use querent_compiler::diagnostic::{self, Diagnostic, Severity, Style};
-use querent_compiler::model::Model;
+use querent_compiler::model::{Model, Schema};
 use querent_compiler::syntax::Span;
 use std::io::Write;
 use std::path::PathBuf;
@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// The kind of store to check for
     #[arg(long, value_name = "T", default_value = "embedded")]
     pub(crate) target: String,
+    /// The mix of rates to check (default: every one)
+    #[arg(long, value_name = "M")]
+    pub(crate) mix: Option<String>,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
@@ -56,8 +59,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     let text = files.text();
     let (model, mut diagnostics) = querent_compiler::parse(&name, &text);
     if let Some(model) = &model {
+        let mixes = mixes(model, arguments.mix.as_deref())?;
         with_notice("designing…", || {
-            diagnostics.extend(designed(model, &text, &target));
+            diagnostics.extend(designed(model, &text, &target, &mixes));
         });
     }
     match arguments.format {
@@ -93,23 +97,90 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     })
 }
 
-/// What the designs of a model and of its schemas show to be amiss.
-fn designed(model: &Model, text: &str, target: &Target) -> Vec<Diagnostic> {
+/// The mixes to look at: one, or all of the model's; none where it has plain rates.
+fn mixes(model: &Model, wanted: Option<&str>) -> Result<Vec<Option<String>>> {
+    match wanted {
+        None if model.mixes.is_empty() => Ok(vec![None]),
+        None => Ok(model.mixes.iter().cloned().map(Some).collect()),
+        Some(mix) if model.mixes.iter().any(|m| m == mix) => Ok(vec![Some(mix.to_owned())]),
+        Some(mix) => bail!(DesignError::UnknownMix {
+            found: mix.to_owned(),
+            known: model.mixes.clone(),
+        }),
+    }
+}
+
+/// What the designs of a model and of its schemas show to be amiss, each finding once.
+fn designed(
+    model: &Model,
+    text: &str,
+    target: &Target,
+    mixes: &[Option<String>],
+) -> Vec<Diagnostic> {
     let given = model.schemas.iter().map(|s| Some(s.clone()));
     let mut found: Vec<Diagnostic> = Vec::new();
     for given in std::iter::once(None).chain(given) {
+        for finding in designed_for_each(model, target, given.as_ref(), mixes) {
+            let mut diagnostic = finding.diagnostic(text);
+            if let Some(schema) = &given {
+                diagnostic.message = format!("schema {}: {}", schema.name, diagnostic.message);
+            }
+            if !finding.mixes.is_empty() && mixes.len() > 1 {
+                let word = if finding.mixes.len() > 1 {
+                    "mixes"
+                } else {
+                    "mix"
+                };
+                let named = finding.mixes.join(", ");
+                diagnostic.message = format!("{} ({word} {named})", diagnostic.message);
+            }
+            if !found.contains(&diagnostic) {
+                found.push(diagnostic);
+            }
+        }
+    }
+    found
+}
+
+/// The findings of the designs for each mix: where several have the same, the worst of them, with
+/// all their names.
+fn designed_for_each(
+    model: &Model,
+    target: &Target,
+    given: Option<&Schema>,
+    mixes: &[Option<String>],
+) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for mix in mixes {
         let options = Options {
             target: target.clone(),
-            given,
+            mix: mix.clone(),
+            given: given.cloned(),
             ..Options::embedded()
         };
         // What has no design is told by the commands that need one.
         let Ok(made) = design(model, &options) else {
             continue;
         };
-        for finding in made.warnings.iter().map(|w| w.diagnostic(text)) {
-            if !found.contains(&finding) {
-                found.push(finding);
+        for mut finding in made.warnings {
+            let same = |f: &&mut Finding| {
+                f.code == finding.code
+                    && f.structure == finding.structure
+                    && f.subject == finding.subject
+            };
+            // One design may have several alike: rows, values and bytes of one partition.
+            let other = |f: &&mut Finding| {
+                let mut mixes = f.mixes.iter();
+                !f.mixes.is_empty() && mixes.all(|m| !finding.mixes.contains(m))
+            };
+            match found.iter_mut().filter(other).find(same) {
+                None => found.push(finding),
+                Some(known) if finding.found > known.found => {
+                    // Its rate is the one to look at, so that its mix comes first.
+                    finding.mixes.append(&mut known.mixes);
+                    *known = finding;
+                }
+                Some(known) => known.mixes.append(&mut finding.mixes),
             }
         }
     }

@@ -93,25 +93,31 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
 /// What all questions and changes cost together.
 pub(crate) fn total(designed: &Designed) -> String {
     let total = designed.unit.show(designed.design.total);
+    let (what, per) = if designed.model.timed {
+        ("rates", " of work a second")
+    } else {
+        ("weights", "")
+    };
     match &designed.design.mix {
-        None => format!("all questions and changes at their rates: {total} of work a second"),
-        Some(mix) => format!("all questions and changes at the weights of {mix}: {total}"),
+        None => format!("all questions and changes at their {what}: {total}{per}"),
+        Some(mix) => format!("all questions and changes at the {what} of {mix}: {total}{per}"),
     }
 }
 
-/// A rate, or a weight where the model has mixes.
+/// A rate, or a weight where the model says no time.
 pub(crate) fn rate(designed: &Designed, weight: f64) -> String {
-    match designed.design.mix {
-        None => number::rate(weight),
-        Some(_) => number::count(weight),
+    if designed.model.timed {
+        number::rate(weight)
+    } else {
+        number::count(weight)
     }
 }
 
 pub(crate) fn rate_title(designed: &Designed) -> &'static str {
-    if designed.design.mix.is_some() {
-        "weight"
-    } else {
+    if designed.model.timed {
         "rate"
+    } else {
+        "weight"
     }
 }
 
@@ -209,7 +215,13 @@ pub(crate) fn print_warnings(
     let style = if colour { Style::Colour } else { Style::Plain };
     let text = files.text();
     let found: Vec<_> = warnings.iter().map(|w| w.diagnostic(&text)).collect();
-    print_findings(files, &found, style, out)
+    let mut printed = Vec::new();
+    print_findings(files, &found, style, &mut printed)?;
+    // Each finding ends with an empty line; what follows has one of its own.
+    let end = printed
+        .strip_suffix(b"\n\n")
+        .map_or(printed.len(), |p| p.len() + 1);
+    out.write_all(printed.get(..end).unwrap_or(&printed))
 }
 
 fn questions(designed: &Designed) -> Vec<[String; 5]> {

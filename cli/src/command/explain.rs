@@ -29,7 +29,8 @@ use std::path::PathBuf;
 Examples:
   querent explain shop.querent
   querent explain shop.querent orders_of
-  querent explain shop.querent --vs by_hand")]
+  querent explain shop.querent --vs by_hand
+  querent explain shop.querent orders_of --vs by_hand")]
 pub(crate) struct Arguments {
     /// A `.querent` file, or a folder of them
     #[arg(value_name = "MODEL")]
@@ -51,8 +52,11 @@ pub(crate) struct Arguments {
     pub(crate) schema: Option<String>,
     /// Compare with another schema, statement by statement: a `schema` block of the model by its
     /// name, a file with one, or a design printed as JSON
-    #[arg(long, value_name = "OTHER", conflicts_with = "name")]
+    #[arg(long, value_name = "OTHER")]
     pub(crate) vs: Option<String>,
+    /// Keep only what questions read: facts that no question asks for are lost
+    #[arg(long)]
+    pub(crate) lossy: bool,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
@@ -73,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         target: &arguments.target,
         mix: arguments.mix.as_deref(),
         cost_model: arguments.cost_model.as_deref(),
-        lossy: false,
+        lossy: arguments.lossy,
         schema: arguments.schema.as_deref(),
     };
     let Some(designed) = designed(wanted, terminal)? else {
@@ -83,10 +87,14 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         let Some(other) = versus::other(&arguments.model, other, &designed, terminal)? else {
             return Ok(Outcome::Findings);
         };
-        if arguments.format == Format::Json {
-            writeln!(terminal.out, "{:#}", explained::versus(&designed, &other))?;
-        } else {
-            versus::print(&designed, &other, terminal.colour, &mut terminal.out)?;
+        let (colour, out) = (terminal.colour, &mut terminal.out);
+        match (arguments.format, &arguments.name) {
+            (Format::Json, name) => {
+                let compared = explained::versus(&designed, &other, name.as_deref())?;
+                writeln!(out, "{compared:#}")?;
+            }
+            (Format::Text, None) => versus::print(&designed, &other, colour, out)?,
+            (Format::Text, Some(name)) => return both(&designed, &other, name, colour, out),
         }
         return Ok(Outcome::Clean);
     }
@@ -145,6 +153,44 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         return Ok(Outcome::Clean);
     }
     unknown(design, wanted)
+}
+
+/// A question, a change or a structure of two schemas, one below the other.
+fn both(
+    ours: &Designed,
+    other: &Designed,
+    wanted: &str,
+    colour: bool,
+    out: &mut impl Write,
+) -> Result<Outcome> {
+    let mut found = false;
+    for (title, of) in [("Designed", ours), ("Other", other)] {
+        let design = &of.design;
+        let plan = design.plans.iter().position(|p| p.name == wanted);
+        let write = design.writes.iter().position(|w| w.name == wanted);
+        let kept = design.structures.iter().position(|s| s.name == wanted);
+        if plan.or(write).or(kept).is_none() {
+            continue;
+        }
+        if found {
+            writeln!(out)?;
+        }
+        found = true;
+        writeln!(out, "{}\n", words::heading(colour, title))?;
+        if let Some(at) = plan {
+            question(of, at, colour, out)?;
+        }
+        if let Some(at) = write {
+            print_change(of, at, colour, out)?;
+        }
+        if let Some(at) = kept {
+            structure::full(&of.model, design, at, colour, out)?;
+        }
+    }
+    if found {
+        return Ok(Outcome::Clean);
+    }
+    unknown(&ours.design, wanted)
 }
 
 fn unknown(design: &Design, wanted: &str) -> Result<Outcome> {
@@ -254,7 +300,8 @@ pub(crate) fn question(
         design,
         params: &question.params,
     };
-    plan::print_estimates(&teller.lines(&priced.plan, &[]), *unit, colour, out)?;
+    let itself = designed.options.target.cost.ask;
+    plan::print_estimates(&teller.lines(&priced.plan, &[]), itself, *unit, colour, out)?;
     let read = design
         .notes
         .iter()
@@ -298,5 +345,6 @@ fn print_change(
     )?;
     writeln!(out, "  does {does}")?;
     writeln!(out, "\n{}", words::heading(colour, "Write plan"))?;
-    change::print_plan(plan, *unit, colour, out)
+    let itself = designed.options.target.cost.change;
+    change::print_plan(plan, itself, *unit, colour, out)
 }

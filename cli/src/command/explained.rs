@@ -3,7 +3,7 @@
 use super::reasons::{self, differences, only, upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use querent_compiler::design::study::{Choice, Flip, Study};
 use querent_compiler::view::Structure;
 use serde_json::{Map, Value as Json, json};
@@ -30,7 +30,7 @@ fn question(designed: &Designed, study: &Study, at: usize) -> Json {
     let Some(own) = design.plans.get(at) else {
         return Json::Null;
     };
-    let next = study.next_best(at).and_then(|other| {
+    let next = reasons::next_best(designed, study, at).and_then(|other| {
         let plan = other.plans.get(at)?;
         Some(json!({
             "cost": plan.cost,
@@ -63,7 +63,7 @@ fn change(designed: &Designed, study: &Study, at: usize) -> Json {
         .map(|s| {
             json!({
                 "op": s.op,
-                "structure": s.structure,
+                "structure": s.at(),
                 "rows": s.rows,
                 "rows_max": s.rows_max,
                 "reads": s.reads,
@@ -106,7 +106,7 @@ fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
         .collect();
     object.insert("written_by".into(), Json::Array(written));
     object.insert("total".into(), json!(design.total));
-    let without = match study.without(at) {
+    let without = match reasons::without(designed, study, at).0 {
         None => Json::Null,
         Some(other) => {
             let differing: Vec<Json> = differences(design, &other)
@@ -130,7 +130,12 @@ fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
         }
     };
     object.insert("without".into(), without);
-    let flips = flips(&reasons::flips(study, Choice::Structure(at)));
+    // A structure that was given is there whatever the rates.
+    let flips = if study.is_given(at) {
+        flips(&[])
+    } else {
+        flips(&reasons::flips(study, Choice::Structure(at)))
+    };
     object.insert("flips".into(), flips);
     Json::Object(std::mem::take(object))
 }
@@ -153,20 +158,25 @@ fn names(structures: &[&Structure]) -> Vec<String> {
     structures.iter().map(|s| s.name.clone()).collect()
 }
 
-/// Both prices of each statement.
-pub(crate) fn versus(ours: &Designed, other: &Designed) -> Json {
+/// Both prices of each statement, or of the one that is asked for.
+pub(crate) fn versus(ours: &Designed, other: &Designed, wanted: Option<&str>) -> Result<Json> {
+    let known = |name: &str| statements(&ours.design).any(|(own, ..)| own == name);
+    if let Some(name) = wanted.filter(|name| !known(name)) {
+        bail!("there is no question or change `{name}`");
+    }
     let compared: Vec<Json> = statements(&ours.design)
         .zip(statements(&other.design))
+        .filter(|((name, ..), _)| wanted.is_none_or(|wanted| wanted == *name))
         .map(|((name, weight, cost), (_, _, other))| {
             json!({ "name": name, "weight": weight, "cost": cost, "other": other })
         })
         .collect();
-    json!({
+    Ok(json!({
         "total": ours.design.total,
         "other": other.design.total,
         "statements": compared,
         "only_in_design": names(&only(&ours.design, &other.design)),
         "only_in_other": names(&only(&other.design, &ours.design)),
         "added_to_other": added(other),
-    })
+    }))
 }

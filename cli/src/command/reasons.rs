@@ -23,7 +23,14 @@ pub(crate) fn of_structure(
 ) -> io::Result<()> {
     print_upkeep(designed, at, colour, out)?;
     writeln!(out, "\n{}", words::heading(colour, "Without it"))?;
-    match study.without(at) {
+    let (other, twins) = without(designed, study, at);
+    if twins {
+        writeln!(
+            out,
+            "  the same in another order, or divided elsewhere, does as well; without that, too:"
+        )?;
+    }
+    match other {
         None => writeln!(
             out,
             "  there is no design: it holds or checks what nothing else could"
@@ -34,8 +41,40 @@ pub(crate) fn of_structure(
             print_instead(designed, &other, colour, out)?;
         }
     }
+    if study.is_given(at) {
+        // A person chose it, whatever the rates.
+        return Ok(());
+    }
     let flips = flips(study, Choice::Structure(at));
     print_flips(designed, &flips, "a single question or change", colour, out)
+}
+
+/// The cheapest design without a structure. Where that costs as much because its like in another
+/// order takes its place, the cheapest without both, and true.
+pub(crate) fn without(designed: &Designed, study: &Study, at: usize) -> (Option<Design>, bool) {
+    let other = study.without(at);
+    if !study.is_given(at) && other.as_ref().is_some_and(|o| as_cheap(designed, o)) {
+        let apart = study.without_twins(at);
+        if apart.as_ref().is_some_and(|o| !as_cheap(designed, o)) {
+            return (apart, true);
+        }
+    }
+    (other, false)
+}
+
+/// The design with the next best plan of a question; where that is the same plan on the like of a
+/// structure in another order, the next that is another.
+pub(crate) fn next_best(designed: &Designed, study: &Study, at: usize) -> Option<Design> {
+    let other = study.next_best(at)?;
+    if !as_cheap(designed, &other) {
+        return Some(other);
+    }
+    study.next_best_apart(at).or(Some(other))
+}
+
+/// Whether another design costs as much, as far as a reader is concerned.
+fn as_cheap(designed: &Designed, other: &Design) -> bool {
+    (other.total / designed.design.total - 1.0).abs() < 5e-5
 }
 
 /// Of a question: the next best plan, why it lost, and at which rates it would win.
@@ -48,7 +87,7 @@ pub(crate) fn of_question(
 ) -> io::Result<()> {
     let Designed { model, unit, .. } = designed;
     writeln!(out, "\n{}", words::heading(colour, "Next best plan"))?;
-    let other = study.next_best(at);
+    let other = next_best(designed, study, at);
     let found = other
         .as_ref()
         .and_then(|o| Some((o, o.plans.get(at)?, model.questions.get(at)?)));
@@ -60,10 +99,20 @@ pub(crate) fn of_question(
                 design: other,
                 params: &question.params,
             };
-            plan::print_estimates(&teller.lines(&priced.plan, &[]), *unit, colour, out)?;
+            let itself = designed.options.target.cost.ask;
+            let lines = teller.lines(&priced.plan, &[]);
+            plan::print_estimates(&lines, itself, *unit, colour, out)?;
             let own = designed.design.plans.get(at).map_or(0.0, |p| p.cost);
             let answering = (priced.cost - own) * priced.weight;
             let total = other.total - designed.design.total;
+            if as_cheap(designed, other) {
+                let each = unit.show(priced.cost);
+                writeln!(
+                    out,
+                    "  it would do as well: {each} each, and everything costs as much"
+                )?;
+                return print_instead(designed, other, colour, out);
+            }
             writeln!(
                 out,
                 "  it lost: {} each instead of {}; at its rate {}, all else {}, together {}",
@@ -172,6 +221,15 @@ pub(crate) fn upkeep<'d>(design: &'d Design, structure: &str) -> Vec<Upkeep<'d>>
 fn print_total(designed: &Designed, other: &Design, out: &mut impl Write) -> io::Result<()> {
     let (ours, theirs) = (designed.design.total, other.total);
     let times = theirs / ours;
+    if times < 1.0 - 5e-5 {
+        return writeln!(
+            out,
+            "  everything costs {} instead of {}: {:.2} % less",
+            designed.unit.show(theirs),
+            designed.unit.show(ours),
+            (1.0 - times) * 100.0
+        );
+    }
     if times < 1.0 + 5e-5 {
         return writeln!(
             out,

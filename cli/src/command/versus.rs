@@ -8,7 +8,9 @@ use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::{self, number, structure};
 use anyhow::{Context, Result, anyhow};
+use querent_compiler::design::display::Printer;
 use querent_compiler::design::{Design, Options, source};
+use querent_compiler::model::Expr;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -26,9 +28,9 @@ pub(crate) fn other(
     let named = designed.model.schemas.iter().any(|s| s.name == other);
     let path = Path::new(other);
     let mut schema = other.to_owned();
-    if !named && path.is_file() {
+    let is_json = path.extension().is_some_and(|e| e == "json");
+    if !named && (path.is_file() || is_json || path.components().count() > 1) {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {other}"))?;
-        let is_json = path.extension().is_some_and(|e| e == "json");
         let text = if is_json {
             let json = serde_json::from_str(&text).with_context(|| format!("reading {other}"))?;
             source::schema_of_json(READ, &json).map_err(|why| anyhow!("{other}: {why}"))?
@@ -70,7 +72,10 @@ pub(crate) fn print(
     let verdict = if (times - 1.0).abs() < 1e-9 {
         String::from("as much")
     } else if times > 1.0 {
-        format!("{} times as much", number::count(times))
+        match number::count(times).as_str() {
+            "1" => format!("{:.2} % more", (times - 1.0) * 100.0),
+            shown => format!("{shown} times as much"),
+        }
     } else {
         format!("{:.1} % of it", times * 100.0)
     };
@@ -135,7 +140,7 @@ pub(crate) fn print(
     if !added.is_empty() {
         writeln!(
             out,
-            "\n{} to the other schema, so that no fact is lost and every change can be checked: {}",
+            "\n{} to the other schema, so that no fact is lost, every bucket found and every change checked: {}",
             paint(colour, words::WARNING, "Added"),
             added.join(", ")
         )?;
@@ -143,12 +148,20 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// The structures that the other schema lacked.
-pub(crate) fn added(other: &Designed) -> Vec<&str> {
-    let given = other.options.given.as_ref();
-    let given = given.map_or(0, |s| s.structures.len());
-    let added = other.design.structures.iter().skip(given);
-    added.map(|s| s.name.as_str()).collect()
+/// What the other schema lacked: structures, and what its homes keep that nobody writes.
+pub(crate) fn added(other: &Designed) -> Vec<String> {
+    let given = other.options.given.iter().flat_map(|s| &s.structures);
+    let given: Vec<_> = given.collect();
+    let mut out = Vec::new();
+    for (s, as_given) in other.design.structures.iter().zip(&given) {
+        let more = |e: &&Expr| !as_given.columns.contains(e);
+        let printer = Printer::of_structure(&other.model, s);
+        let more = s.columns.iter().filter(more);
+        out.extend(more.map(|e| format!("{} in {}", printer.expr(e), s.name)));
+    }
+    let added = other.design.structures.iter().skip(given.len());
+    out.extend(added.map(|s| s.name.clone()));
+    out
 }
 
 /// Every question and change: its name, its weight, what it costs.

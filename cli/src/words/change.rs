@@ -1,8 +1,8 @@
 //! Changes in words: what they check, read and write, and what they did.
 
-use super::counted;
 use super::grid::{Grid, name, plain};
 use super::number::{self, Unit};
+use super::{amount, counted};
 use querent::Receipt;
 use querent_compiler::design::{Purpose, WritePlan, WriteStep};
 use querent_compiler::model::{Change, EntityId, Field, Model, Statement};
@@ -71,9 +71,10 @@ fn purpose(step: &WriteStep) -> String {
     }
 }
 
-/// Prints the steps of a write plan.
+/// Prints the steps of a write plan, and what a change costs by itself.
 pub(crate) fn print_plan(
     plan: &WritePlan,
+    itself: f64,
     unit: Unit,
     colour: bool,
     out: &mut impl Write,
@@ -106,12 +107,25 @@ pub(crate) fn print_plan(
             plain(purpose(step)),
         ]);
     }
+    if itself > 0.0 {
+        let nothing = || plain(String::new());
+        let line = [
+            plain("change"),
+            nothing(),
+            nothing(),
+            nothing(),
+            nothing(),
+            plain(unit.show(itself)),
+            plain("what each change costs by itself"),
+        ];
+        grid.line(line);
+    }
     grid.print(colour, out)?;
     let (rows, most) = written(plan);
     writeln!(
         out,
-        "  in all {} rows written, {} at most",
-        number::count(rows),
+        "  in all {} written, {} at most",
+        amount(rows, "row"),
         number::count(most)
     )
 }

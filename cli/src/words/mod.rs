@@ -22,6 +22,14 @@ pub(crate) fn heading(colour: bool, text: &str) -> String {
 }
 
 /// `1 row`, `2 rows`.
+pub(crate) fn amount(n: f64, word: &str) -> String {
+    match number::count(n).as_str() {
+        "1" => format!("1 {word}"),
+        shown => format!("{shown} {word}s"),
+    }
+}
+
+/// So many of something.
 pub(crate) fn counted(n: usize, word: &str) -> String {
     match n {
         1 => format!("1 {word}"),

@@ -21,8 +21,11 @@ pub(crate) fn bytes(n: f64) -> String {
     }
 }
 
-/// Seconds as `3.2 µs`, `21 ms`, `1.4 s`.
+/// Seconds as `3.2 µs`, `21 ms`, `1.4 s`, `26.7k s`.
 pub(crate) fn seconds(n: f64) -> String {
+    if n >= 999.5 {
+        return format!("{} s", count(n));
+    }
     let sizes = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
     match sizes.iter().find(|(size, _)| n >= size * 0.9995) {
         Some((size, unit)) => format!("{} {unit}", digits(n / size)),
@@ -32,6 +35,8 @@ pub(crate) fn seconds(n: f64) -> String {
 
 /// Three digits, or all those before the point.
 fn digits(n: f64) -> String {
+    // Zero has no sign to a reader.
+    let n = n + 0.0;
     let text = match n {
         n if n >= 99.95 => format!("{n:.0}"),
         n if n >= 9.995 => format!("{n:.1}"),
@@ -111,7 +116,9 @@ mod tests {
         assert_eq!(seconds(3.2e-6), "3.2 µs");
         assert_eq!(seconds(0.0214), "21.4 ms");
         assert_eq!(seconds(0.0), "0 µs");
+        assert_eq!(seconds(-0.0), "0 µs");
         assert_eq!(seconds(1.4), "1.4 s");
+        assert_eq!(seconds(26_659.0), "26.7k s");
         assert_eq!(rate(5000.0), "5k/s");
         assert_eq!(rate(1.0 / 60.0), "1/min");
         assert_eq!(rate(1.0 / 86_400.0), "1/day");

@@ -65,7 +65,8 @@ fn split(model: &Model, s: &Structure) -> String {
     let average = match split.average {
         // Most keys have one part; how much more than one is it on average says nothing.
         n if n < 1.05 => "1".to_owned(),
-        n => format!("{n:.1}"),
+        n if n < 99.95 => format!("{n:.1}"),
+        n => number::count(n),
     };
     format!(
         "popular keys, as they grow, into parts of at most {} rows: {average} of a key on average, {} at most",
@@ -222,8 +223,8 @@ pub(crate) fn found(design: &Design, seconds: Option<f64>) -> String {
         .map(|s| format!(", found in {}", number::seconds(s)))
         .unwrap_or_default();
     format!(
-        "{} out of {} candidates, {proof}{time}",
+        "{} out of {}, {proof}{time}",
         counted(design.structures.len(), "structure"),
-        number::count(design.search.candidates as f64),
+        counted(design.search.candidates, "candidate"),
     )
 }

@@ -146,12 +146,14 @@ pub(super) fn assemble(
         }
     }
     let mut heats = thermometer.heats;
+    let given = options.given.as_ref().map_or(0, |g| g.structures.len());
     let mut notes = Vec::new();
     let mut warnings = Vec::new();
     for (at, s) in mapping.structures.iter().enumerate() {
         let heat = heats.remove(&(at as StructureId)).unwrap_or_default();
         let sizes = Sizes::of(model, &options.target, s, model.timed.then_some(heat));
-        warnings.extend(findings(model, &options.target, s, &sizes));
+        let given = at < given;
+        warnings.extend(findings(model, &options.target, s, &sizes, given));
         let shape = mapping.shapes.get(at).copied().unwrap_or_default();
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
         notes.push(Note {
@@ -164,8 +166,10 @@ pub(super) fn assemble(
             sizes,
         });
     }
-    let total = plans.iter().map(|p| p.weight * p.cost).sum::<f64>()
-        + writes.iter().map(|w| w.weight * w.cost).sum::<f64>();
+    let questions = plans.iter().map(|p| p.weight * p.cost);
+    let changes = writes.iter().map(|w| w.weight * w.cost);
+    // The sum of nothing is zero, without a sign.
+    let total = questions.chain(changes).fold(0.0, |sum, cost| sum + cost);
     Ok(Design {
         model: model.name.clone(),
         target: options.target.name.clone(),

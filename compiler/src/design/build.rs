@@ -365,11 +365,18 @@ fn unique_name(
     name
 }
 
+/// `posted_at` for `postedAt`, `user_id` for `UserID`.
 fn snake(name: &str) -> String {
     let mut out = String::new();
-    for c in name.chars() {
+    let mut before = ' ';
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        let last = std::mem::replace(&mut before, c);
         if c.is_ascii_uppercase() {
-            if !out.is_empty() && !out.ends_with('_') {
+            // Capitals behind one another are one word, up to the one that begins the next.
+            let begins = rest.peek().is_some_and(char::is_ascii_lowercase);
+            let word = !last.is_ascii_uppercase() || begins;
+            if word && !out.is_empty() && !out.ends_with('_') {
                 out.push('_');
             }
             out.push(c.to_ascii_lowercase());
@@ -439,6 +446,23 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
         .filter(|(_, used)| *used)
         .map(|(name, _)| name)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_words() {
+        let names = ["UserID", "postedAt", "HTTPServer", "author.userID", "Like"];
+        let words: Vec<String> = names.into_iter().map(super::snake).collect();
+        let expected = [
+            "user_id",
+            "posted_at",
+            "http_server",
+            "author_user_id",
+            "like",
+        ];
+        assert_eq!(words, expected);
+    }
 }
 
 /// A path to a key attribute of the target of its last reference is that reference itself.

@@ -1,11 +1,11 @@
 //! The design as the contract prints it.
 
 use super::Design;
-use super::display::{Printer, direction, key_part};
+use super::display::{Printer, direction, key_part, literal};
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
 use super::popular_key::split_of;
 use super::source;
-use crate::model::{Direction, Model};
+use crate::model::{Direction, Function, Model};
 use crate::view::Structure;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ impl Design {
         for w in &self.writes {
             changes.insert(w.name.clone(), json!(w.cost));
             let steps = w.steps.iter().map(|s| {
-                json!({ "op": s.op, "structure": s.structure, "rows": s.rows, "rows_max": s.rows_max,
+                json!({ "op": s.op, "structure": s.at(), "rows": s.rows, "rows_max": s.rows_max,
                         "reads": s.reads, "cost": s.cost })
             });
             writes.insert(w.name.clone(), Value::Array(steps.collect()));
@@ -98,25 +98,47 @@ impl Design {
 
     /// The steps of a plan, first step first, those of subplans behind the step that needs them.
     pub fn plan_steps(&self, model: &Model, plan: &Plan) -> Vec<Value> {
+        self.inner_steps(model, plan, &[])
+    }
+
+    fn inner_steps(&self, model: &Model, plan: &Plan, outer: &[Frame]) -> Vec<Value> {
         let mut out = Vec::new();
-        self.op_steps(model, &plan.root, &mut out);
+        let frames = self.op_steps(model, &plan.root, outer, &mut out);
         for o in &plan.output {
-            self.term_steps(model, &o.term, &mut out);
+            self.term_steps(model, &o.term, &frames, &mut out);
         }
         out.into_iter().map(completed).collect()
     }
 
-    fn op_steps(&self, model: &Model, op: &Op, out: &mut Vec<Value>) {
+    /// The columns of what a get gives.
+    fn frame(&self, model: &Model, get: &Get) -> Frame {
+        let Some(s) = self.structures.get(get.structure as usize) else {
+            return vec![];
+        };
+        let printer = Printer::of_structure(model, s);
+        s.values().map(|e| printer.expr(e)).collect()
+    }
+
+    /// Adds the steps of an operator behind those of its input; tells the columns that it leaves.
+    fn op_steps(
+        &self,
+        model: &Model,
+        op: &Op,
+        outer: &[Frame],
+        out: &mut Vec<Value>,
+    ) -> Vec<Frame> {
         match op {
-            Op::Input => {}
+            Op::Input => outer.to_vec(),
             Op::Get {
                 input,
                 get,
                 estimate,
                 ..
             } => {
-                self.op_steps(model, input, out);
+                let mut frames = self.op_steps(model, input, outer, out);
                 out.push(self.get_step(model, get.verb(input), get, estimate));
+                frames.push(self.frame(model, get));
+                frames
             }
             Op::Merge {
                 input,
@@ -125,42 +147,58 @@ impl Design {
                 estimate,
                 ..
             } => {
-                self.op_steps(model, input, out);
-                list.iter().for_each(|t| self.term_steps(model, t, out));
+                let mut frames = self.op_steps(model, input, outer, out);
+                for term in list {
+                    self.term_steps(model, term, &frames, out);
+                }
                 out.push(self.get_step(model, "merge", get, estimate));
+                frames.push(self.frame(model, get));
+                frames
             }
-            Op::Elements { input, .. } => {
-                self.op_steps(model, input, out);
+            Op::Elements { input, of } => {
+                let mut frames = self.op_steps(model, input, outer, out);
                 out.push(json!({ "op": "elements" }));
+                let of = told(of, &frames);
+                frames.push(vec![of]);
+                frames
             }
             Op::Filter {
                 input,
                 tests,
                 estimate,
             } => {
-                self.op_steps(model, input, out);
+                let frames = self.op_steps(model, input, outer, out);
                 out.push(json!({ "op": "filter", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
-                tests.iter().for_each(|t| self.test_steps(model, t, out));
+                for test in tests {
+                    self.test_steps(model, test, &frames, out);
+                }
+                frames
             }
             Op::Distinct { input, .. } => {
-                self.op_steps(model, input, out);
+                let frames = self.op_steps(model, input, outer, out);
                 out.push(json!({ "op": "distinct" }));
+                frames
             }
             Op::Sort {
                 input,
                 by,
                 estimate,
             } => {
-                self.op_steps(model, input, out);
-                out.push(json!({ "op": "sort", "order": by.iter().map(|(_, d)| direction(*d)).collect::<Vec<_>>(),
+                let frames = self.op_steps(model, input, outer, out);
+                let order = by
+                    .iter()
+                    .map(|(t, d)| json!([told(t, &frames), direction(*d)]));
+                out.push(json!({ "op": "sort", "order": order.collect::<Vec<_>>(),
                     "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+                frames
             }
             Op::Page { input, .. } => {
-                self.op_steps(model, input, out);
+                let frames = self.op_steps(model, input, outer, out);
                 out.push(json!({ "op": "page" }));
+                frames
             }
             Op::Limit { input, count, .. } => {
-                self.op_steps(model, input, out);
+                let frames = self.op_steps(model, input, outer, out);
                 let count = match count {
                     Term::Const(crate::value::Value::Int(n)) => json!(n),
                     _ => json!("$limit"),
@@ -178,12 +216,23 @@ impl Design {
                 let most = count.as_f64().unwrap_or(f64::INFINITY);
                 let rows = rows.unwrap_or(0.0).min(most);
                 out.push(json!({ "op": "limit", "limit": count, "rows": rows }));
+                frames
             }
             Op::Aggregate {
-                input, estimate, ..
+                input,
+                group,
+                aggregates,
+                estimate,
+                ..
             } => {
-                self.op_steps(model, input, out);
+                let frames = self.op_steps(model, input, outer, out);
                 out.push(json!({ "op": "aggregate", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+                let group = group.iter().map(|t| told(t, &frames));
+                let aggregates = aggregates.iter().map(|a| {
+                    let of = a.arg.as_ref().map_or("*".into(), |t| told(t, &frames));
+                    format!("{}({of})", a.function.name())
+                });
+                vec![group.chain(aggregates).collect()]
             }
         }
     }
@@ -214,7 +263,12 @@ impl Design {
         })
     }
 
-    fn term_steps(&self, model: &Model, term: &Term, out: &mut Vec<Value>) {
+    fn term_steps(&self, model: &Model, term: &Term, frames: &[Frame], out: &mut Vec<Value>) {
+        let mut each = |terms: &[Term]| {
+            for term in terms {
+                self.term_steps(model, term, frames, out);
+            }
+        };
         match term {
             Term::Sub(sub) => {
                 let (name, plan) = match &**sub {
@@ -222,44 +276,81 @@ impl Design {
                     Sub::Scalar(plan) => ("compute", plan),
                     Sub::Values(plan) => ("list", plan),
                 };
-                out.push(json!({ "op": name, "steps": self.plan_steps(model, plan) }));
+                let steps = self.inner_steps(model, plan, frames);
+                out.push(json!({ "op": name, "steps": steps }));
             }
             Term::Shape(a, list) => {
-                self.term_steps(model, a, out);
-                list.iter().for_each(|t| self.term_steps(model, t, out));
+                each(std::slice::from_ref(a));
+                each(list);
             }
-            Term::Key(list) | Term::Call(_, list) => {
-                list.iter().for_each(|t| self.term_steps(model, t, out));
-            }
+            Term::Key(list) | Term::Call(_, list) => each(list),
             Term::Binary(_, a, b) | Term::At(a, b) => {
-                self.term_steps(model, a, out);
-                self.term_steps(model, b, out);
+                each(std::slice::from_ref(a));
+                each(std::slice::from_ref(b));
             }
             Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
         }
     }
 
-    fn test_steps(&self, model: &Model, test: &Test, out: &mut Vec<Value>) {
+    fn test_steps(&self, model: &Model, test: &Test, frames: &[Frame], out: &mut Vec<Value>) {
+        let mut each = |terms: &[Term]| {
+            for term in terms {
+                self.term_steps(model, term, frames, out);
+            }
+        };
         match test {
             Test::And(list) | Test::Or(list) => {
-                list.iter().for_each(|t| self.test_steps(model, t, out));
+                for test in list {
+                    self.test_steps(model, test, frames, out);
+                }
             }
-            Test::Not(t) => self.test_steps(model, t, out),
+            Test::Not(t) => self.test_steps(model, t, frames, out),
             Test::Compare(a, _, b) | Test::InList(a, b) => {
-                self.term_steps(model, a, out);
-                self.term_steps(model, b, out);
+                each(std::slice::from_ref(a));
+                each(std::slice::from_ref(b));
             }
             Test::In(a, list) => {
-                self.term_steps(model, a, out);
-                list.iter().for_each(|t| self.term_steps(model, t, out));
+                each(std::slice::from_ref(a));
+                each(list);
             }
-            Test::IsNull(a) => self.term_steps(model, a, out),
+            Test::IsNull(a) => each(std::slice::from_ref(a)),
             Test::Exists(op) => {
                 let mut steps = Vec::new();
-                self.op_steps(model, op, &mut steps);
+                self.op_steps(model, op, frames, &mut steps);
+                let steps: Vec<Value> = steps.into_iter().map(completed).collect();
                 out.push(json!({ "op": "exists", "steps": steps }));
             }
         }
+    }
+}
+
+/// The columns of what a step gives, as people write them.
+type Frame = Vec<String>;
+
+/// A term in words.
+fn told(term: &Term, frames: &[Frame]) -> String {
+    let all = |terms: &[Term]| {
+        let told = terms.iter().map(|t| told(t, frames));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    match term {
+        Term::Const(value) => literal(value),
+        Term::Param(..) => "$".into(),
+        Term::Item => "each".into(),
+        Term::Column { frame, column, .. } => {
+            let frame = frames.get(usize::from(*frame));
+            let name = frame.and_then(|f| f.get(usize::from(*column)));
+            name.cloned().unwrap_or_default()
+        }
+        Term::Key(terms) | Term::Shape(_, terms) => all(terms),
+        Term::Binary(op, a, b) => {
+            format!("{} {} {}", told(a, frames), op.sign(), told(b, frames))
+        }
+        // Made by plans to read what a structure keeps: no function to a reader.
+        Term::Call(Function::SumOf | Function::AvgOf | Function::OrZero, terms) => all(terms),
+        Term::Call(f, terms) => format!("{}({})", f.name(), all(terms)),
+        Term::At(map, key) => format!("{}[{}]", told(map, frames), told(key, frames)),
+        Term::Sub(_) => "computed".into(),
     }
 }
 

@@ -1,10 +1,10 @@
 //! What people get wrong in the schemas that they write: reads of everything, orders that no
-//! structure gives, structures that nobody reads, counters among other values.
+//! structure gives, structures that nobody reads.
 
-use super::sizes::{Finding, Subject};
-use super::target::Target;
+use super::popular_key::totals;
+use super::sizes::{Finding, Subject, grouped};
 use super::{Design, Purpose};
-use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SORTS, UNUSED};
+use crate::diagnostic::codes::{Code, SCANS, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Schema};
 use crate::view::Structure;
 use serde_json::Value;
@@ -13,40 +13,15 @@ use serde_json::Value;
 const FEW: f64 = 1000.0;
 
 /// Findings about a design of a given schema, whose structures come first in it.
-pub(super) fn lint(
-    model: &Model,
-    target: &Target,
-    design: &Design,
-    schema: &Schema,
-) -> Vec<Finding> {
+pub(super) fn lint(model: &Model, design: &Design, schema: &Schema) -> Vec<Finding> {
     let given = schema.structures.len();
     let mut out = Vec::new();
-    for s in design.structures.iter().take(given) {
-        let counts = |e: &&Expr| matches!(e, Expr::Aggregate(_));
-        let counted = s.columns.iter().filter(counts).count();
-        if target.capabilities.counters_apart && counted > 0 && counted < s.columns.len() {
-            let message = format!(
-                "`{}` keeps counters and other values in one row, which {} does not allow",
-                s.name, target.name
-            );
-            let help = "give the counters a structure of their own, with the same key";
-            let subject = Subject::Structure(schema.name.clone(), s.name.clone());
-            let (all, apart) = (s.columns.len() as f64, counted as f64);
-            out.push(finding(
-                COUNTERS,
-                &s.name,
-                subject,
-                (all, apart),
-                message,
-                help,
-            ));
-        }
-    }
     for (plan, question) in design.plans.iter().zip(&model.questions) {
         let steps = design.plan_steps(model, &plan.plan);
         let subject = || Subject::Question(plan.name.clone());
         for (structure, rows) in scans(&steps).into_iter().filter(|(_, rows)| *rows > FEW) {
-            let message = format!("`{}` reads all {rows:.0} rows of `{structure}`", plan.name);
+            let all = grouped(rows);
+            let message = format!("`{}` reads all {all} rows of `{structure}`", plan.name);
             let help = "keep a structure whose `by` is what the question compares with `=`";
             out.push(finding(
                 SCANS,
@@ -60,11 +35,12 @@ pub(super) fn lint(
         let plain = |(e, _): &(Expr, _)| matches!(e, Expr::Path { .. });
         let order = question.query.order.get(..question.query.ordered);
         let by_values = order.is_some_and(|o| !o.is_empty() && o.iter().all(plain));
-        if let Some((structure, rows)) = sorted(&steps).filter(|(_, rows)| by_values && *rows > 1.0)
+        if let Some((structure, rows)) = sorted(&steps).filter(|(_, rows)| by_values && *rows > 1.5)
         {
             let message = format!(
-                "`{structure}` does not give the order of `{}`: {rows:.0} rows are sorted for each answer",
-                plan.name
+                "`{structure}` does not give the order of `{}`: {} rows are sorted for each answer",
+                plan.name,
+                grouped(rows)
             );
             let help = "let `order by` of the structure begin as that of the question does, up to \
                         the key that tells equals apart, in the same directions or all reversed";
@@ -86,6 +62,8 @@ pub(super) fn lint(
             && note.home_of.is_empty()
             && !steps.clone().any(read)
             && !tells_apart(model, s)
+            // No instance is numbered without the totals.
+            && totals(model, s).is_none()
         {
             let message = format!(
                 "no question reads `{}`, no fact has its home there, and no change needs it",
@@ -124,6 +102,7 @@ fn finding(
         limit,
         message,
         help: help.into(),
+        mixes: vec![],
     }
 }
 

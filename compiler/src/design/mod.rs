@@ -219,7 +219,7 @@ pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
     loop {
         let model = model.with_splits(&learned.splits);
         if let Some(Made { mut design, .. }) = attempt(&model, options, &mut learned)? {
-            design.forget_unsplit();
+            design.forget_unsplit(&model);
             return Ok(design);
         }
     }
@@ -290,8 +290,11 @@ fn attempt<'m>(
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     drop(programme);
     if let Some(schema) = &options.given {
-        let found = lint::lint(model, &options.target, &design, schema);
+        let found = lint::lint(model, &design, schema);
         design.warnings.extend(found);
+    }
+    for finding in &mut design.warnings {
+        finding.mixes.extend(mix.clone());
     }
     learned.attempts += 1;
     if learned.from(prepared.planner(), &design) && learned.attempts < ATTEMPTS {

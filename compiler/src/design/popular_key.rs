@@ -7,11 +7,12 @@
 //! sub-partition is. An insert reads it and takes the first with room; a question reads it and then
 //! merges the sub-partitions that it lists, which for most keys is one.
 
+use super::access::Access;
 use super::options::Planner;
 use super::shape::{Requirement, ShapeId, skeleton};
 use super::spread::{FILL, Learned, directory, spread};
 use super::stats::{Extent, Stats};
-use super::{Design, Options, select::Home};
+use super::{Design, Options, StructureId, select::Home};
 use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
@@ -122,9 +123,10 @@ impl Planner<'_> {
                 let (_, column) = self.shapes.column(home, &split.number())?;
                 Some(vec![column])
             });
-            let mut needed = vec![kept.collect()];
-            if let Some(totals) = directory(self.model, &s) {
-                let totals = self.shapes.known(&totals).into_iter();
+            let kept = kept.collect();
+            let mut needed = vec![self.given_first(kept)];
+            if directory(self.model, &s).is_some() {
+                let totals = self.known_directory(&s).into_iter();
                 let built = |shape| {
                     let column = None;
                     vec![Requirement { shape, column }]
@@ -222,7 +224,7 @@ impl Learned {
 
 impl Design {
     /// Leaves out what was offered to be split and is not.
-    pub(super) fn forget_unsplit(&mut self) {
+    pub(super) fn forget_unsplit(&mut self, model: &Model) {
         let used = |split: &Split| {
             let number = split.number();
             self.structures
@@ -252,6 +254,12 @@ impl Design {
                     *value = new.clone();
                 }
             }
+        }
+        // The numbers have other names now.
+        let model = self.model_of(model);
+        let access = Access::new(&model, &self.structures);
+        for (at, note) in self.notes.iter_mut().enumerate() {
+            note.home_of = access.home_of(&model, at as StructureId);
         }
     }
 }

@@ -2,16 +2,15 @@
 //! statement, effects of every change, and what must be kept whatever it costs.
 
 use super::options::{PlanOption, Planner};
-use super::popular_key::is_split;
 use super::select::{Home, Programme, Reader, Writer};
-use super::shape::{self, Requirement, ShapeId, field_paths};
+use super::shape::{self, Requirement, Shape, ShapeId, field_paths};
 use super::sizes::Thermometer;
-use super::spread::{Learned, directory};
+use super::spread::{Learned, spread};
 use super::stats::Extent;
 use super::target::Support;
 use super::{DesignError, Options, change, expiry, support};
-use crate::model::{Change, Leaf, Model, Type};
-use crate::view::Structure;
+use crate::model::{Change, Expr, Leaf, Model, Type};
+use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the selection is made from.
@@ -63,7 +62,7 @@ impl<'m> Prepared<'m> {
         } else {
             homes(&mut planner)
         };
-        homes.extend(given(&planner));
+        homes.extend(given(options));
         let companions = planner.companions();
         let rules = &options.target.cost.rules;
         if rules.support != Support::Shared {
@@ -208,16 +207,34 @@ impl<'m> Prepared<'m> {
 }
 
 /// Every structure that was given, with all its columns: there is no other home of what it keeps.
-fn given(planner: &Planner) -> Vec<Vec<Home>> {
-    let shapes = planner.shapes.all.iter().enumerate();
-    let given = shapes.filter(|(_, s)| s.given);
+/// They are the first candidates.
+fn given(options: &Options) -> Vec<Vec<Home>> {
+    let given = options.given.iter().flat_map(|s| &s.structures);
     given
+        .enumerate()
         .map(|(shape, s)| {
-            let columns = (0..s.structure.columns.len()).map(Some);
+            let columns = (0..s.columns.len()).map(Some);
             let all = std::iter::once(None).chain(columns);
             vec![all.map(|column| Requirement { shape, column }).collect()]
         })
         .collect()
+}
+
+impl Planner<'_> {
+    /// Whether a person gave this candidate.
+    fn is_given(&self, shape: ShapeId) -> bool {
+        self.shapes.all.get(shape).is_some_and(|s| s.given)
+    }
+
+    /// Those homes that are in structures that were given; all of them where none is.
+    pub(super) fn given_first(&self, homes: Vec<Home>) -> Vec<Home> {
+        let given = |home: &Home| home.iter().all(|r| self.is_given(r.shape));
+        if homes.iter().any(given) {
+            homes.into_iter().filter(given).collect()
+        } else {
+            homes
+        }
+    }
 }
 
 /// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
@@ -228,14 +245,13 @@ const FOR_LIMITS: f64 = 100.0;
 /// this statement alone; all of them where those are out of proportion or there are none: the
 /// design then warns. What was given is kept as it is.
 fn within_limits(planner: &Planner, rate: f64, options: Vec<PlanOption>) -> Vec<PlanOption> {
-    let is_given = |shape: ShapeId| planner.shapes.all.get(shape).is_some_and(|s| s.given);
     let within = |o: &PlanOption| {
         let mut kept: BTreeMap<ShapeId, Vec<usize>> = BTreeMap::new();
         for r in &o.requires {
             kept.entry(r.shape).or_default().extend(r.column);
         }
         let mut kept = kept.iter();
-        kept.all(|(&shape, columns)| is_given(shape) || !planner.oversize(shape, columns))
+        kept.all(|(&shape, columns)| planner.is_given(shape) || !planner.oversize(shape, columns))
             && !too_hot(planner, rate, o)
     };
     let cheapest = |o: &mut dyn Iterator<Item = &PlanOption>| {
@@ -289,16 +305,12 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
     for structure in &given.structures {
         planner.shapes.give(planner.model, structure.clone());
     }
-    for structure in given
-        .structures
-        .iter()
-        .filter(|s| is_split(planner.model, s))
-    {
-        // Nothing can be inserted without the totals, whoever reads them.
-        if let Some(totals) = directory(planner.model, structure)
-            && planner.shapes.known(&totals).is_none()
-        {
-            planner.shapes.intern(planner.model, totals);
+    planner.shapes.facts_only = true;
+    for structure in &given.structures {
+        // Nothing can be inserted without the totals of what is split, whoever reads them, and no
+        // question finds the buckets of a time without their directory.
+        if let Some(directory) = planner.directory_for(structure) {
+            planner.shapes.intern(planner.model, directory);
         }
     }
     planner.growing = false;
@@ -309,8 +321,61 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
         planner.growing = false;
         // Whoever gave the structures meant them to answer: others do only where these cannot.
         found.fill(round(planner));
+        if found.unanswered(planner.model).is_some() {
+            planner.shapes.open();
+            found.fill(round(planner));
+        }
     }
     found.complete(planner.model)
+}
+
+/// Whether what was given does the work of a standing candidate: it has a home for each fact of the
+/// instance, or finds instances by the same values.
+fn is_done(planner: &mut Planner, standing: &Structure) -> bool {
+    let model = planner.model;
+    let given: Vec<ShapeId> = (0..planner.shapes.all.len())
+        .filter(|&shape| {
+            let shape = planner.shapes.all.get(shape);
+            shape.is_some_and(|s| s.given && s.structure.anchor == standing.anchor)
+        })
+        .collect();
+    if shape::is_identity(model, standing) {
+        let homes = given.iter().copied().filter(|&shape| {
+            let shape = planner.shapes.all.get(shape);
+            shape.is_some_and(|s| s.identity)
+        });
+        let homes: Vec<ShapeId> = homes.collect();
+        let mut fields = planner.stats.value_fields(standing.anchor).into_iter();
+        let held = !homes.is_empty()
+            && fields.all(|field| {
+                let paths = field_paths(model, field);
+                let mut homes = homes.iter();
+                homes.any(|&home| keeps_all(planner, home, &paths).is_some())
+            });
+        // One whose partition is a part of the key finds instances by that part, too.
+        if !held || standing.clustering.is_empty() {
+            return held;
+        }
+    }
+    let ordered = planner.target.capabilities.ordered_partitions;
+    let finds = |s: &Structure| {
+        let by = standing.partition.len();
+        let spread = spread(model, s).map_or(s.partition.len(), |spread| spread.before);
+        s.kind == Kind::Lists
+            && s.over.is_empty()
+            && s.filter.is_empty()
+            && s.key_len() >= by
+            && s.key().take(by).all(|e| standing.partition.contains(e))
+            && (ordered || spread <= by)
+    };
+    let mut given = given.into_iter();
+    given.any(|shape| finds(planner.shapes.get(shape)))
+}
+
+/// The home of a field in a candidate; none where it cannot keep all of it.
+fn keeps_all(planner: &mut Planner, shape: ShapeId, paths: &[Expr]) -> Option<Home> {
+    let columns = paths.iter().map(|path| planner.shapes.column(shape, path));
+    columns.map(|found| Some(found?.1)).collect()
 }
 
 /// What no statement calls for but every design may need: homes, ways to referrers, unique values,
@@ -318,20 +383,19 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
 fn standing(planner: &mut Planner) {
     let model = planner.model;
     change::standing_shapes(model, &mut |entity, partition, clustering| {
-        let s = shape::skeleton(
-            model,
-            entity,
-            &[],
-            &[],
-            partition,
-            clustering,
-            crate::view::Kind::Lists,
-        );
-        planner.admit(s);
+        let s = shape::skeleton(model, entity, &[], &[], partition, clustering, Kind::Lists);
+        if !is_done(planner, &s) {
+            planner.admit(s);
+        }
     });
     for list in model.roots().filter_map(|root| expiry::list(model, root)) {
-        let list = planner.in_order_of_time(list);
-        planner.shapes.intern(model, list);
+        // One that was given is enough, however it is cut.
+        let known =
+            |s: &Shape| s.structure.anchor == list.anchor && expiry::is_list(model, &s.structure);
+        if !planner.shapes.all.iter().any(known) {
+            let list = planner.in_order_of_time(list);
+            planner.shapes.intern(model, list);
+        }
     }
 }
 
@@ -368,13 +432,19 @@ impl Enumerated {
 
     /// Every statement has options, or there is no design.
     fn complete(self, model: &Model) -> Result<Self, DesignError> {
+        match self.unanswered(model) {
+            None => Ok(self),
+            Some(name) => Err(DesignError::Unanswerable { name }),
+        }
+    }
+
+    /// The first statement without an option.
+    fn unanswered(&self, model: &Model) -> Option<String> {
         let questions = model.questions.iter().map(|q| &q.name).zip(&self.questions);
         let changes = model.changes.iter().map(|c| &c.name).zip(&self.finds);
         let finds = changes.flat_map(|(name, finds)| finds.iter().map(move |f| (name, f)));
-        match questions.chain(finds).find(|(_, o)| o.is_empty()) {
-            None => Ok(self),
-            Some((name, _)) => Err(DesignError::Unanswerable { name: name.clone() }),
-        }
+        let (name, _) = questions.chain(finds).find(|(_, o)| o.is_empty())?;
+        Some(name.clone())
     }
 }
 
@@ -396,10 +466,11 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Home>> {
                     .is_some_and(|s| s.identity && s.structure.anchor == root)
             })
             .collect();
+        // One that was given stays the home, whatever limit it breaks: a finding tells.
         let within = candidates
             .iter()
             .copied()
-            .filter(|&s| !planner.oversize(s, &[]));
+            .filter(|&s| planner.is_given(s) || !planner.oversize(s, &[]));
         let within: Vec<usize> = within.collect();
         let candidates = if within.is_empty() {
             candidates
@@ -407,26 +478,20 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Home>> {
             within
         };
         // That an instance exists is a fact too.
-        out.push(
-            candidates
-                .iter()
-                .map(|&shape| {
-                    vec![Requirement {
-                        shape,
-                        column: None,
-                    }]
-                })
-                .collect(),
-        );
+        let exists = candidates.iter().map(|&shape| {
+            vec![Requirement {
+                shape,
+                column: None,
+            }]
+        });
+        let exists = planner.given_first(exists.collect());
+        out.push(exists);
         for field in planner.stats.value_fields(root) {
             let paths = field_paths(model, field);
-            let kept = candidates.iter().filter_map(|&s| {
-                let columns = paths.iter().map(|path| planner.shapes.column(s, path));
-                columns
-                    .map(|found| Some(found?.1))
-                    .collect::<Option<Home>>()
-            });
-            out.push(kept.collect());
+            let kept = candidates.iter();
+            let kept = kept.filter_map(|&shape| keeps_all(planner, shape, &paths));
+            let kept = kept.collect();
+            out.push(planner.given_first(kept));
         }
     }
     out
@@ -441,7 +506,7 @@ fn forced(planner: &Planner) -> BTreeSet<usize> {
             && s.partition.iter().any(|e| {
                 matches!(
                     e,
-                    crate::model::Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. }
+                    Expr::Path { steps, leaf: Leaf::Attribute(a, path), .. }
                         if steps.is_empty() && path.is_empty() && model.attribute(*a).unique
                 )
             })

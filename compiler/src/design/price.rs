@@ -417,8 +417,8 @@ impl Planner<'_> {
             gets: spread.salts.unwrap_or(1) as f64,
             directory: None,
         };
-        if let Some(directory) = directory(self.model, s) {
-            let directory = self.shapes.known(&directory)?;
+        if directory(self.model, s).is_some() {
+            let directory = self.known_directory(s)?;
             let bound: Vec<_> = s.partition.iter().take(spread.before).collect();
             let present = self.stats.rows_per(self.shapes.get(directory), &bound);
             finder.gets = 1.0 + present.avg * finder.gets;

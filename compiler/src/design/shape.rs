@@ -1,6 +1,8 @@
 //! Shapes: candidate structures whose columns are still open.
 
-use crate::model::{Direction, EntityId, Expr, Field, Leaf, Model, Pred, ReferenceId, Unfold};
+use crate::model::{
+    Direction, EntityId, Expr, Field, Leaf, Model, Pred, ReferenceId, Split, Unfold,
+};
 use crate::view::{Kind, Structure};
 
 /// A candidate, by position in the table.
@@ -15,14 +17,19 @@ pub(crate) struct Shape {
     /// Its key is the anchor's own key (and functions of it), with no filter and nothing unfolded:
     /// it can be the home of the anchor's facts and is read by an instance's key.
     pub(crate) identity: bool,
-    /// Given by a person: it keeps the columns that it has and no others.
+    /// Given by a person: it keeps the columns that it has.
     pub(crate) given: bool,
+    /// What it may keep beside the columns that it has; none: whatever a plan can use.
+    may_keep: Option<Vec<Expr>>,
 }
 
 /// The table of candidates. Equal shapes are one entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes {
     pub(crate) all: Vec<Shape>,
+    /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
+    /// aggregates: those make questions cheaper, which is for the person to decide.
+    pub(crate) facts_only: bool,
 }
 
 /// A column of a candidate that a plan needs; none: the candidate itself.
@@ -48,21 +55,41 @@ impl Shapes {
             return known;
         }
         let identity = is_identity(model, &skeleton);
+        let may_keep = self.facts_only.then(|| facts(model, skeleton.anchor));
         self.all.push(Shape {
             structure: skeleton,
             identity,
             given: false,
+            may_keep,
         });
         self.all.len() - 1
     }
 
-    /// A structure as it was given, with its name and columns.
+    /// From now on what was added may keep anything, too.
+    pub(crate) fn open(&mut self) {
+        self.facts_only = false;
+        let added = self.all.iter_mut().filter(|s| !s.given);
+        added.for_each(|s| s.may_keep = None);
+    }
+
+    /// A structure as it was given, with its name and columns. A home has room for what nobody
+    /// writes: a deadline, the number of a sub-partition.
     pub(crate) fn give(&mut self, model: &Model, structure: Structure) -> ShapeId {
         let identity = is_identity(model, &structure);
+        let mut may_keep = Vec::new();
+        if identity {
+            let deadline = model.entity(structure.anchor).deadline;
+            let deadline = deadline.map(Field::Attribute).into_iter();
+            may_keep.extend(deadline.flat_map(|field| field_paths(model, field)));
+            let splits = model.splits.iter();
+            let splits = splits.filter(|split| split.entity == structure.anchor);
+            may_keep.extend(splits.map(Split::number));
+        }
         self.all.push(Shape {
             structure,
             identity,
             given: true,
+            may_keep: Some(may_keep),
         });
         self.all.len() - 1
     }
@@ -71,7 +98,9 @@ impl Shapes {
     /// added where there is none yet; none where the shape cannot keep it.
     pub(crate) fn column(&mut self, shape: ShapeId, expr: &Expr) -> Option<(usize, Requirement)> {
         let Shape {
-            structure, given, ..
+            structure,
+            may_keep,
+            ..
         } = self.all.get_mut(shape)?;
         if let Some(part) = structure.key().position(|e| e == expr) {
             return Some((
@@ -83,7 +112,8 @@ impl Shapes {
             ));
         }
         let known = structure.columns.iter().position(|e| e == expr);
-        if known.is_none() && *given {
+        let allowed = may_keep.as_ref().is_none_or(|all| all.contains(expr));
+        if known.is_none() && !allowed {
             return None;
         }
         let column = known.unwrap_or_else(|| {
@@ -151,6 +181,14 @@ pub(crate) fn field_paths(model: &Model, field: Field) -> Vec<Expr> {
         Field::Type => vec![path(Leaf::Type)],
         Field::Reference(r) => reference_paths(model, r),
     }
+}
+
+/// Everything that an instance itself says, as it is stored.
+fn facts(model: &Model, entity: EntityId) -> Vec<Expr> {
+    let fields = model.root(entity).fields.iter();
+    fields
+        .flat_map(|&field| field_paths(model, field))
+        .collect()
 }
 
 /// Whether an expression is a function of constants and of one key leaf.

@@ -10,6 +10,7 @@
 use super::Design;
 use super::change::Effect;
 use super::options::Planner;
+use super::plan::Term;
 use super::popular_key::{Wish, split_by};
 use super::shape::{ShapeId, field_paths, is_identity, key_paths};
 use super::sizes::{Flows, contents, regular, write_units};
@@ -97,6 +98,67 @@ pub fn directory(model: &Model, s: &Structure) -> Option<Structure> {
         columns: vec![],
         hashed: vec![],
     })
+}
+
+impl Planner<'_> {
+    /// The candidate that knows which pieces of a structure are present. One that was given may
+    /// list them in either order, and may have a constant where the structure has nothing.
+    pub(super) fn known_directory(&self, s: &Structure) -> Option<ShapeId> {
+        let wanted = directory(self.model, s)?;
+        self.shapes.known(&wanted).or_else(|| {
+            let lists = |d: &Structure| {
+                let parts = |s: &Structure| s.clustering.iter().map(|(e, _)| e.clone()).collect();
+                let (pieces, of): (Vec<Expr>, Vec<Expr>) = (parts(d), parts(&wanted));
+                d.anchor == wanted.anchor
+                    && d.over == wanted.over
+                    && d.filter == wanted.filter
+                    && d.kind == wanted.kind
+                    && pieces == of
+                    && varying(&d.partition).eq(varying(&wanted.partition))
+            };
+            let mut all = self.shapes.all.iter();
+            all.position(|shape| lists(&shape.structure))
+        })
+    }
+
+    /// The same, with its partition key: from the values of the parts before the pieces.
+    pub(super) fn directory_of(
+        &self,
+        s: &Structure,
+        before: &[Term],
+    ) -> Option<(ShapeId, Vec<Term>)> {
+        let directory = self.known_directory(s)?;
+        let mut values = s.partition.iter().zip(before);
+        let mut next = || {
+            let (_, value) = values.find(|(part, _)| !matches!(part, Expr::Const(_)))?;
+            Some(value.clone())
+        };
+        let partition = self.shapes.get(directory).partition.iter();
+        let eq = partition.map(|part| match part {
+            Expr::Const(value) => Some(Term::Const(value.clone())),
+            _ => next(),
+        });
+        Some((directory, eq.collect::<Option<_>>()?))
+    }
+
+    /// A directory for pieces that were given without one.
+    pub(super) fn directory_for(&self, s: &Structure) -> Option<Structure> {
+        let capabilities = &self.target.capabilities;
+        let spread = spread(self.model, s)?;
+        // An ordered target reads all buckets by a prefix of the key.
+        let needed = spread.split.is_some() || !capabilities.ordered_partitions;
+        let missing = needed && self.known_directory(s).is_none();
+        let mut directory = directory(self.model, s).filter(|_| missing)?;
+        if directory.partition.is_empty() && capabilities.partition_required {
+            directory.partition.push(everything());
+        }
+        Some(directory)
+    }
+}
+
+/// The parts of a key that are not the same for all rows.
+fn varying(parts: &[Expr]) -> impl Iterator<Item = &Expr> {
+    parts.iter().filter(|e| !matches!(e, Expr::Const(_)))
 }
 
 /// The key part of a constant: where a target must have a partition key and nothing is bound, all

@@ -105,8 +105,24 @@ impl<'m> Study<'m> {
         &self.design
     }
 
-    /// The cheapest design without one of the structures; none where there is none.
+    /// Whether a person gave a structure: then it was not chosen.
+    pub fn is_given(&self, structure: usize) -> bool {
+        let given = self.options.given.as_ref();
+        given.is_some_and(|schema| structure < schema.structures.len())
+    }
+
+    /// The cheapest design without one of the structures; none where there is none. What was given
+    /// is designed anew without it, with whatever that makes necessary.
     pub fn without(&self, structure: usize) -> Option<Design> {
+        if let Some(schema) = &self.options.given
+            && self.is_given(structure)
+        {
+            let options = Options {
+                given: Some(schema.without(structure)),
+                ..self.options.clone()
+            };
+            return super::design(self.model, &options).ok();
+        }
         let shape = self.shape(structure)?;
         let programme = self.prepared.programme(&self.options);
         let selection = programme.solve(&BTreeSet::from([shape]))?;
@@ -129,6 +145,48 @@ impl<'m> Study<'m> {
         let selection = programme.solve(&BTreeSet::new())?;
         let mix = self.mix.clone();
         assemble(self.model, &self.options, mix, &programme, &selection).ok()
+    }
+
+    /// The cheapest design without a structure and without those that differ from it in no more
+    /// than the direction of an order or where the partition key ends; none where there is none.
+    pub fn without_twins(&self, structure: usize) -> Option<Design> {
+        let twins = self.twins(self.shape(structure)?);
+        let programme = self.prepared.programme(&self.options);
+        let selection = programme.solve(&twins)?;
+        let mix = self.mix.clone();
+        assemble(self.model, &self.options, mix, &programme, &selection).ok()
+    }
+
+    /// The cheapest design in which a question reads other structures than it reads now, and than
+    /// those that differ from them in no more than that; none where there is none.
+    pub fn next_best_apart(&self, question: usize) -> Option<Design> {
+        let chosen = self.read_by(question, &self.selection)?;
+        let chosen: Vec<_> = chosen.into_iter().map(|s| self.twins(s)).collect();
+        let apart = |o: &PlanOption| {
+            let read = read(o);
+            !chosen.iter().all(|twins| !twins.is_disjoint(&read))
+        };
+        let others = self.with_options(question, apart)?;
+        let programme = self.programme_of(&others);
+        let selection = programme.solve(&BTreeSet::new())?;
+        let mix = self.mix.clone();
+        assemble(self.model, &self.options, mix, &programme, &selection).ok()
+    }
+
+    /// A candidate, and those with the same key parts one behind another.
+    fn twins(&self, shape: ShapeId) -> BTreeSet<ShapeId> {
+        let shapes = &self.prepared.planner().shapes;
+        let of = shapes.get(shape);
+        let twin = |s: &Structure| {
+            s.anchor == of.anchor
+                && s.over == of.over
+                && s.filter == of.filter
+                && s.kind == of.kind
+                && s.key().eq(of.key())
+        };
+        let all = shapes.all.iter().enumerate();
+        let twins = all.filter(|(_, s)| twin(&s.structure));
+        twins.map(|(id, _)| id).collect()
     }
 
     /// All readers, of which a question has only some of its options; none where it has none left.

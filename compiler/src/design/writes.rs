@@ -47,6 +47,14 @@ pub struct WriteStep {
     pub cost: f64,
 }
 
+impl WriteStep {
+    /// The structure that is read or written; none where several are, or a design that loses facts
+    /// has none.
+    pub fn at(&self) -> Option<&str> {
+        (!self.structure.is_empty()).then_some(&self.structure)
+    }
+}
+
 /// What a step of a write plan is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {

@@ -88,6 +88,27 @@ pub struct Schema {
     pub splits: Vec<Split>,
 }
 
+impl Schema {
+    /// The schema without one of its structures, and without the numbers that only it had a use
+    /// for.
+    #[must_use]
+    pub fn without(&self, structure: usize) -> Schema {
+        let mut schema = self.clone();
+        if structure < schema.structures.len() {
+            schema.structures.remove(structure);
+        }
+        for split in &self.splits {
+            let number = split.number();
+            let mut structures = schema.structures.iter();
+            if !structures.any(|s| s.key().any(|e| *e == number)) {
+                let structures = schema.structures.iter_mut();
+                structures.for_each(|s| s.columns.retain(|e| *e != number));
+            }
+        }
+        schema
+    }
+}
+
 /// An enumeration; a member is stored as its position.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Enum {

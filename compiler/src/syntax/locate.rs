@@ -2,7 +2,7 @@
 //! read. The place is that of the number that the declaration states, else that of its name.
 
 use super::Span;
-use super::ast::{Ast, Declaration, Entity, FieldKind, Size, TypeKind};
+use super::ast::{Ast, Declaration, Entity, FieldKind, Rate, Size, TypeKind};
 
 /// An entity: its count.
 pub fn entity(tree: &Ast, name: &str) -> Option<Span> {
@@ -38,16 +38,17 @@ pub fn field(tree: &Ast, owner: &str, name: &str) -> Option<Span> {
     Some(size.unwrap_or(field.name.span))
 }
 
-/// A question or a change: its rate.
-pub fn statement(tree: &Ast, name: &str) -> Option<Span> {
+/// A question or a change: its rate, where it has several that of a mix.
+pub fn statement(tree: &Ast, name: &str, mix: Option<&str>) -> Option<Span> {
     tree.declarations.iter().find_map(|d| {
         let (own, options) = match d {
             Declaration::Question(q) => (&q.name, &q.options),
             Declaration::Change(c) => (&c.name, &c.options),
             _ => return None,
         };
-        let rate = options.rates.first().map(|r| r.number.span);
-        (own.text == name).then(|| rate.unwrap_or(own.span))
+        let named = |r: &&Rate| r.mix.as_ref().map(|m| m.text.as_str()) == mix;
+        let rate = options.rates.iter().find(named).or(options.rates.first());
+        (own.text == name).then(|| rate.map_or(own.span, |r| r.number.span))
     })
 }
 

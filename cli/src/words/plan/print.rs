@@ -7,9 +7,10 @@ use querent::operator::Actual;
 use querent_compiler::design::Estimate;
 use std::io::{self, Write};
 
-/// Prints steps with what they were priced at.
+/// Prints steps with what they were priced at, and what an ask costs by itself.
 pub(crate) fn print_estimates(
     lines: &[Line],
+    itself: f64,
     unit: Unit,
     colour: bool,
     out: &mut impl Write,
@@ -33,6 +34,12 @@ pub(crate) fn print_estimates(
             plain(cost),
             step(line),
         ]);
+    }
+    if itself > 0.0 {
+        let nothing = || plain(String::new());
+        let cost = plain(unit.show(itself));
+        let why = plain("what each ask costs by itself");
+        grid.line([nothing(), nothing(), nothing(), cost, why]);
     }
     grid.print(colour, out)
 }

@@ -176,7 +176,7 @@ impl Planner<'_> {
         s: &crate::view::Structure,
         per: f64,
     ) {
-        let bound: Vec<&Expr> = s.partition.iter().take(through.eq.len()).collect();
+        let bound: Vec<&Expr> = s.partition.iter().take(through.before).collect();
         let directory = self.shapes.get(through.directory);
         let present = self.stats.rows_per(directory, &bound).avg.max(1.0);
         let held = self.stats.rows_per(s, &bound).avg / present;

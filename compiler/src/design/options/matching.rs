@@ -3,7 +3,7 @@
 use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
 use crate::design::shape::{ShapeId, skeleton};
-use crate::design::spread::{bucket_follows, directory, everything, spread};
+use crate::design::spread::{bucket_follows, everything, spread};
 use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Unfold};
 use crate::value::Value;
 use crate::view::{Kind, Structure};
@@ -93,6 +93,8 @@ pub(super) struct Parts {
 #[derive(Clone, Debug)]
 pub(super) struct Through {
     pub(super) directory: ShapeId,
+    /// Parts of the partition key before the bucket.
+    pub(super) before: usize,
     pub(super) eq: Vec<Term>,
     pub(super) lower: Option<Bound>,
     pub(super) upper: Option<Bound>,
@@ -193,7 +195,7 @@ impl Problem {
             }
         }
         self.match_order(s, &mut m);
-        m.narrow_directory(planner.model, s);
+        m.narrow_directory(planner, s);
         Some(m)
     }
 
@@ -341,13 +343,12 @@ impl Planner<'_> {
         }
         let gathered = s.partition.get(m.bound.len()).cloned();
         if let Some(split) = spread.split {
-            let known = directory(self.model, s).and_then(|d| self.shapes.known(&d));
-            let Some(directory) = known else {
+            let Some((directory, eq)) = self.directory_of(s, &m.eq) else {
                 return false;
             };
             m.parts = Some(Parts {
                 directory,
-                eq: m.eq.clone(),
+                eq,
                 average: split.average,
             });
             m.eq.push(Term::Item);
@@ -362,20 +363,21 @@ impl Planner<'_> {
                 true
             }
             (Some(_), _) => {
-                let Some(directory) = directory(self.model, s).and_then(|d| self.shapes.known(&d))
-                else {
+                let Some((directory, eq)) = self.directory_of(s, &m.eq) else {
                     return false;
                 };
+                let column = eq.len() as u16;
                 m.through = Some(Through {
                     directory,
-                    eq: m.eq.clone(),
+                    before: m.eq.len(),
+                    eq,
                     lower: None,
                     upper: None,
                     reverse: false,
                 });
                 m.eq.push(Term::Column {
                     frame,
-                    column: m.bound.len() as u16,
+                    column,
                     path: vec![],
                 });
                 m.gathered.extend(gathered);
@@ -389,10 +391,9 @@ impl Planner<'_> {
 impl Match {
     /// The buckets of a range, in the order of the rows; buckets that do not follow the first free
     /// key part give no order.
-    fn narrow_directory(&mut self, model: &Model, s: &Structure) {
-        let (Some(through), Some((width, of))) =
-            (&mut self.through, spread(model, s).and_then(|s| s.buckets))
-        else {
+    fn narrow_directory(&mut self, planner: &Planner, s: &Structure) {
+        let buckets = spread(planner.model, s).and_then(|s| s.buckets);
+        let (Some(through), Some((width, of))) = (&mut self.through, buckets) else {
             return;
         };
         let first = s.key().enumerate().nth(self.bound.len());
@@ -413,7 +414,9 @@ impl Match {
         };
         through.lower = self.lower.as_ref().map(bucket);
         through.upper = self.upper.as_ref().map(bucket);
-        through.reverse = (s.direction(at) == Direction::Desc) != self.reverse;
+        let listed = planner.shapes.get(through.directory);
+        let descends = listed.direction(listed.partition.len()) == Direction::Desc;
+        through.reverse = ((s.direction(at) == Direction::Desc) != self.reverse) != descends;
     }
 }
 

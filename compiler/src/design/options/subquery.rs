@@ -86,8 +86,7 @@ impl Planner<'_> {
     /// aggregate in the anchor's row.
     fn embed(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Option<State> {
         let mentions = Mentions::of_expr(atom);
-        let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
-        if mentions.params || follows_elements(atom) || !possible {
+        if mentions.params || follows_elements(atom) {
             return None;
         }
         let Some(Some(Source::Row { shape, fetched, .. })) =
@@ -104,6 +103,13 @@ impl Planner<'_> {
             None if self.can_copy(shape) && self.shapes.get(shape).over.is_empty() => shape,
             None => return None,
         };
+        // What a person keeps there is read there: that it may outgrow a row is a finding.
+        let is_given = self.shapes.all.get(owner).is_some_and(|s| s.given);
+        let kept = is_given && self.shapes.get(owner).columns.contains(&at_zero);
+        let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
+        if !kept && !possible {
+            return None;
+        }
         self.take_from(state, owner, 0, &[&at_zero])
     }
 

@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Expr, Leaf, Many, Model, Reference, Type};
 use crate::syntax::locate;
 use crate::view::typing::Scope;
-use crate::view::{Structure, key_size};
+use crate::view::{Kind, Structure, key_size};
 use serde::{Deserialize, Serialize};
 
 /// What a design shows to be amiss: a limit of the target that the model's numbers break, or a
@@ -32,6 +32,9 @@ pub struct Finding {
     pub message: String,
     /// What to change.
     pub help: String,
+    /// The mixes of rates in whose designs it was found, where the model has mixes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mixes: Vec<String>,
 }
 
 /// A declaration of the model.
@@ -75,7 +78,9 @@ impl Finding {
         let place = match &self.subject {
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) => locate::field(&tree, entity, field),
-            Subject::Question(name) | Subject::Change(name) => locate::statement(&tree, name),
+            Subject::Question(name) | Subject::Change(name) => {
+                locate::statement(&tree, name, self.mixes.first().map(String::as_str))
+            }
             Subject::Structure(schema, name) => locate::structure(&tree, schema, name),
         };
         let code = codes::ALL.iter().find(|c| c.id == self.code);
@@ -95,8 +100,14 @@ pub(crate) fn findings(
     target: &Target,
     s: &Structure,
     sizes: &Sizes,
+    given: bool,
 ) -> Vec<Finding> {
-    let judge = Judge { model, target, s };
+    let judge = Judge {
+        model,
+        target,
+        s,
+        given,
+    };
     let limits = &target.limits;
     let partition = [
         ("rows", sizes.partition_rows_max, limits.partition_rows),
@@ -127,6 +138,8 @@ struct Judge<'a> {
     model: &'a Model,
     target: &'a Target,
     s: &'a Structure,
+    /// A person chose its key: nobody has tried to spread it.
+    given: bool,
 }
 
 impl Judge<'_> {
@@ -146,20 +159,60 @@ impl Judge<'_> {
             limit,
             message,
             help,
+            mixes: vec![],
         }
+    }
+
+    /// What a person can write to divide a partition, in terms of the structure.
+    fn spreading(&self) -> String {
+        let printer = Printer::of_structure(self.model, self.s);
+        let scope = Scope::new(self.model, self.s.anchor, &self.s.over);
+        let mut parts = self.s.clustering.iter().map(|(part, _)| part);
+        let is_time = |part: &&Expr| {
+            let (ty, _) = scope.type_of(self.model, &[], part);
+            matches!(ty, Type::Timestamp | Type::Date | Type::TimeUuid)
+        };
+        let mut ways = Vec::new();
+        if let Some(time) = parts.clone().find(is_time) {
+            ways.push(format!("`bucket({}, day)`", printer.expr(time)));
+        }
+        if let Some(last) = parts.next_back() {
+            ways.push(format!("`hash({}, 16)`", printer.expr(last)));
+        }
+        let shared: Vec<String> = self.s.partition.iter().map(|e| printer.expr(e)).collect();
+        let plain = self.s.kind == Kind::Lists && self.s.over.is_empty();
+        if plain && !shared.is_empty() && !ways.is_empty() {
+            ways.push(format!("`split({}, 10000)`", shared.join(", ")));
+        }
+        if ways.is_empty() {
+            return "put one more value into `by`, and let the questions give it by `=`".into();
+        }
+        format!("write {} behind what stands in `by`", ways.join(" or "))
     }
 
     fn partition(&self, what: &str, size: f64, limit: Option<f64>) -> Option<Finding> {
         let limit = limit.filter(|l| size > *l)?;
         let (subject, says) = self.crowd();
+        let tried = if self.given {
+            ""
+        } else {
+            ", and neither buckets nor salts bring it down"
+        };
         let message = format!(
-            "{}: a partition's {what} may grow to {size:.0}, {} allows {limit:.0}, and neither \
-             buckets nor salts bring it down: {says}",
-            self.s.name, self.target.name
+            "{}: a partition's {what} may grow to {}, {} allows {}{tried}: {says}",
+            self.s.name,
+            grouped(size),
+            self.target.name,
+            grouped(limit),
         );
-        let help = "state a smaller number if this one is too careful, or let the questions give \
-                    one more value by `=`, so that it divides the partition"
-            .into();
+        let help = if self.given {
+            let spreading = self.spreading();
+            format!("{spreading}; or state a smaller number if this one is too careful")
+        } else {
+            "state a smaller number if this one is too careful, or let the questions give one more \
+             value by `=`, so that it divides the partition"
+                .into()
+        };
         Some(self.finding(PARTITION_LIMIT, subject, (size, limit), message, help))
     }
 
@@ -174,14 +227,27 @@ impl Judge<'_> {
         }
         let name = Printer::of_structure(self.model, self.s).expr(widest);
         let message = format!(
-            "{}: a row's bytes may grow to {size:.0}, {} allows {limit:.0}: `{name}` takes up to \
-             {bytes:.0} of them",
-            self.s.name, self.target.name
+            "{}: a row's bytes may grow to {}, {} allows {}: `{name}` takes up to {} of them",
+            self.s.name,
+            grouped(size),
+            self.target.name,
+            grouped(limit),
+            grouped(bytes),
         );
-        let help =
-            "state its `max`, as in text(200, max 2k), or move what is large to an entity of \
-                    its own"
-                .into();
+        let help = match scope.type_of(self.model, &[], widest).0 {
+            Type::Text(size) | Type::Blob(size) if size.max.is_none() => {
+                "state its `max`, as in text(200, max 2k), or move what is large to an entity of \
+                 its own"
+            }
+            Type::Text(_) | Type::Blob(_) => {
+                "state a smaller `max`, or move what is large to an entity of its own"
+            }
+            _ => {
+                "state a smaller `max`, or make its elements an entity of their own: then each \
+                  has a row"
+            }
+        }
+        .into();
         Some(self.finding(ROW_LIMIT, self.blamed(widest), (size, limit), message, help))
     }
 
@@ -197,8 +263,11 @@ impl Judge<'_> {
         })?;
         let name = Printer::of_structure(self.model, self.s).expr(largest);
         let message = format!(
-            "{}: the collection `{name}` may grow to {elements:.0} elements, {} allows {limit:.0}",
-            self.s.name, self.target.name
+            "{}: the collection `{name}` may grow to {} elements, {} allows {}",
+            self.s.name,
+            grouped(elements),
+            self.target.name,
+            grouped(limit),
         );
         let help = "state a smaller `max`, or make its elements an entity of their own: then each \
                     has a row"
@@ -239,9 +308,10 @@ impl Judge<'_> {
             _ => "order by something shorter".into(),
         };
         let message = format!(
-            "{}: a key of more than {limit:.0} bytes is refused, and `{name}`, which is kept in \
-             order, may be that long",
-            s.name
+            "{}: a key of more than {} bytes is refused, and `{name}`, which is kept in order, \
+             may be that long",
+            s.name,
+            grouped(limit),
         );
         Some(self.finding(KEY_LIMIT, self.blamed(part), (size, limit), message, help))
     }
@@ -256,17 +326,33 @@ impl Judge<'_> {
                 "make the rate smaller by gathering several in one change: each of them reads the \
                  same instance, to check that it is there or to learn what it says",
             ),
+            _ if self.given => (
+                self.crowd().1,
+                "keep its answers in a cache, or let the question give one more value by `=` and put \
+                 that into `by`; where it asks for a range of a time, write `bucket(…)` there, so \
+                 that it reads few of the buckets; `hash(…)` does not help, as each read gathers all \
+                 of them",
+            ),
             _ => (
                 self.crowd().1,
                 "keep its answers in a cache, or let the question give one more value by `=`; \
                  salts do not help, as each read gathers all of them",
             ),
         };
+        let tried = if self.given {
+            ""
+        } else {
+            ", and no way to spread it serves fewer"
+        };
         let message = format!(
-            "{}: its hottest partition serves {:.0} reads a second ({:.0} units), {} allows \
-             {limit:.0} units, and no way to spread it serves fewer: `{by}` takes {units:.0}, and \
-             {says}",
-            self.s.name, heat.reads, heat.read_units, self.target.name,
+            "{}: its hottest partition serves {} reads a second ({} units), {} allows {} \
+             units{tried}: `{by}` takes {}, and {says}",
+            self.s.name,
+            grouped(heat.reads),
+            grouped(heat.read_units),
+            self.target.name,
+            grouped(limit),
+            grouped(*units),
         );
         let found = (heat.read_units, limit);
         Some(self.finding(READ_LIMIT, subject, found, message, help.into()))
@@ -275,19 +361,32 @@ impl Judge<'_> {
     fn writes(&self, heat: &Heat) -> Option<Finding> {
         let limit = broken(heat.write_units, self.target.limits.partition_writes)?;
         let (by, units) = heat.writers.first()?;
+        let tried = if self.given {
+            ""
+        } else {
+            ", and salts do not bring it down"
+        };
         let message = format!(
-            "{}: its hottest partition takes {:.0} writes a second ({:.0} units), {} allows \
-             {limit:.0} units, and salts do not bring it down: `{by}` takes {units:.0}, and {}",
+            "{}: its hottest partition takes {} writes a second ({} units), {} allows {} \
+             units{tried}: `{by}` takes {}, and {}",
             self.s.name,
-            heat.writes,
-            heat.write_units,
+            grouped(heat.writes),
+            grouped(heat.write_units),
             self.target.name,
+            grouped(limit),
+            grouped(*units),
             self.crowd().1
         );
-        let help =
-            "make the rate smaller by gathering several in one change, or ask for something \
-                    that is not kept in one row for all of them"
-                .into();
+        let own = self.s.clustering.last();
+        let help = match own.filter(|_| self.given) {
+            Some((last, _)) => {
+                let last = Printer::of_structure(self.model, self.s).expr(last);
+                format!("write `hash({last}, 16)` behind what stands in `by`, with enough salts")
+            }
+            None => "make the rate smaller by gathering several in one change, or ask for \
+                     something that is not kept in one row for all of them"
+                .into(),
+        };
         let subject = self.statement(by);
         Some(self.finding(
             WRITE_LIMIT,
@@ -307,12 +406,12 @@ impl Judge<'_> {
         if let Some(&r) = reference {
             let r = self.model.reference(r);
             let entity = &self.model.entity(r.entity).name;
-            let says = format!("{entity}.{} says (max {:.0})", r.name, r.max);
+            let says = format!("{entity}.{} says (max {})", r.name, grouped(r.max));
             return (Subject::Field(entity.clone(), r.name.clone()), says);
         }
         let name = &self.model.entity(self.s.anchor).name;
         let count = self.model.root(self.s.anchor).count;
-        let says = format!("there are {count:.0} of {name}");
+        let says = format!("there are {} of {name}", grouped(count));
         (Subject::Entity(name.clone()), says)
     }
 
@@ -365,6 +464,19 @@ impl Judge<'_> {
             _ => Subject::Entity(name(self.s.anchor)),
         }
     }
+}
+
+/// A number with its digits in groups of three: `602,203,012`.
+pub(crate) fn grouped(n: f64) -> String {
+    let digits = format!("{n:.0}");
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// The limit, where it is broken.

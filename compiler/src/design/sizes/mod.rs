@@ -3,8 +3,8 @@
 mod finding;
 mod heat;
 
-pub(crate) use finding::findings;
 pub use finding::{Finding, Subject};
+pub(crate) use finding::{findings, grouped};
 pub use heat::Heat;
 pub(crate) use heat::{Flows, Thermometer, write_units};
 
