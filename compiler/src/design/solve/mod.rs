@@ -168,8 +168,13 @@ pub(crate) fn improve_from(
         state.add(i);
     }
     improve_near(&mut state, &forced, touched);
-    let found = state.worth().feasible() && instance.evaluate(&state.kept) < below;
-    found.then_some(state.kept)
+    if !state.worth().feasible() || instance.evaluate(&state.kept) >= below {
+        return None;
+    }
+    // As a search settles them: or else moves would tell another structure that is but a name.
+    let mut kept = state.kept;
+    ties::settle(instance, &mut kept);
+    Some(kept)
 }
 
 /// The best solution with these items fixed: reduced, probed, and solved component by component.
