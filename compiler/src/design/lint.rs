@@ -1,10 +1,11 @@
 //! What people get wrong in the schemas that they write: reads of everything, orders that no
-//! structure gives, structures that nobody reads.
+//! structure gives, structures that nobody reads, counters among other values.
 
 use super::popular_key::totals;
 use super::sizes::{Finding, Subject, grouped};
+use super::target::Target;
 use super::{Design, Purpose};
-use crate::diagnostic::codes::{Code, SCANS, SORTS, UNUSED};
+use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Schema};
 use crate::view::Structure;
 use serde_json::Value;
@@ -13,9 +14,35 @@ use serde_json::Value;
 const FEW: f64 = 1000.0;
 
 /// Findings about a design of a given schema, whose structures come first in it.
-pub(super) fn lint(model: &Model, design: &Design, schema: &Schema) -> Vec<Finding> {
+pub(super) fn lint(
+    model: &Model,
+    target: &Target,
+    design: &Design,
+    schema: &Schema,
+) -> Vec<Finding> {
     let given = schema.structures.len();
     let mut out = Vec::new();
+    for s in design.structures.iter().take(given) {
+        let counts = |e: &&Expr| matches!(e, Expr::Aggregate(_));
+        let counted = s.columns.iter().filter(counts).count();
+        if target.capabilities.counters_apart && counted > 0 && counted < s.columns.len() {
+            let message = format!(
+                "`{}` keeps counters and other values in one row, which {} does not allow",
+                s.name, target.name
+            );
+            let help = "give the counters a structure of their own, with the same key";
+            let subject = Subject::Structure(schema.name.clone(), s.name.clone());
+            let (all, apart) = (s.columns.len() as f64, counted as f64);
+            out.push(finding(
+                COUNTERS,
+                &s.name,
+                subject,
+                (all, apart),
+                message,
+                help,
+            ));
+        }
+    }
     for (plan, question) in design.plans.iter().zip(&model.questions) {
         let steps = design.plan_steps(model, &plan.plan);
         let subject = || Subject::Question(plan.name.clone());

@@ -290,7 +290,7 @@ fn attempt<'m>(
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     drop(programme);
     if let Some(schema) = &options.given {
-        let found = lint::lint(model, &design, schema);
+        let found = lint::lint(model, &options.target, &design, schema);
         design.warnings.extend(found);
     }
     for finding in &mut design.warnings {

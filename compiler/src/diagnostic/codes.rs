@@ -174,4 +174,6 @@ codes! {
         "The structure that the question reads keeps its rows in another order, so that they are all read and sorted for each answer, whatever the limit."
     UNUSED "W032" "structure without a use"
         "The structure answers no question, is the home of no fact and checks nothing: it is only written."
+    COUNTERS "W033" "counters among other values"
+        "The target keeps counters in rows of their own: a row that has one holds nothing else but its key."
 }

@@ -113,11 +113,12 @@ impl Planner<'_> {
         self.take_from(state, owner, 0, &[&at_zero])
     }
 
-    /// An aggregate that a change maintains must be one that has a difference; a collection must
-    /// fit into a row.
+    /// An aggregate that a change maintains must be one that has a difference, and one that may
+    /// stand among other values; a collection must fit into a row.
     fn embeddable(&self, scope: &Scope, atom: &Expr) -> bool {
         if let Expr::Aggregate(a) = atom {
-            return !a.distinct || a.function == crate::model::AggregateFn::Count;
+            let has_difference = !a.distinct || a.function == crate::model::AggregateFn::Count;
+            return has_difference && !self.target.capabilities.counters_apart;
         }
         let limits = &self.target.limits;
         let elements = self.stats.elements(scope, atom);

@@ -120,6 +120,10 @@ pub struct CostModel {
 
 /// Capabilities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a table of what a store can do, read from its file"
+)]
 pub struct Capabilities {
     /// Partitions are ordered too, so that any prefix of the whole key can be read.
     pub ordered_partitions: bool,
@@ -127,6 +131,9 @@ pub struct Capabilities {
     pub partition_required: bool,
     /// A key part may be null.
     pub null_in_key: bool,
+    /// Rows with counters hold nothing else but their key.
+    #[serde(default)]
+    pub counters_apart: bool,
     /// What is atomic: `all`, `partition`, `document` or `row`.
     pub transactions: String,
 }
