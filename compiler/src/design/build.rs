@@ -448,23 +448,6 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
         .collect()
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn names_are_words() {
-        let names = ["UserID", "postedAt", "HTTPServer", "author.userID", "Like"];
-        let words: Vec<String> = names.into_iter().map(super::snake).collect();
-        let expected = [
-            "user_id",
-            "posted_at",
-            "http_server",
-            "author_user_id",
-            "like",
-        ];
-        assert_eq!(words, expected);
-    }
-}
-
 /// A path to a key attribute of the target of its last reference is that reference itself.
 pub(crate) fn is_key_leaf(
     model: &Model,
@@ -482,4 +465,21 @@ pub(crate) fn is_key_leaf(
             .iter()
             .any(|l| l.attribute == *a && steps.get(1..) == Some(l.steps.as_slice()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_words() {
+        let names = ["UserID", "postedAt", "HTTPServer", "author.userID", "Like"];
+        let words: Vec<String> = names.into_iter().map(super::snake).collect();
+        let expected = [
+            "user_id",
+            "posted_at",
+            "http_server",
+            "author_user_id",
+            "like",
+        ];
+        assert_eq!(words, expected);
+    }
 }
