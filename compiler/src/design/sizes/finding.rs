@@ -424,7 +424,11 @@ impl Judge<'_> {
         let share = |r: &&Reference| r.max / model.root(r.entity).count.max(1.0);
         let most = to.max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let entity = &model.entity(most.entity).name;
-        Some(format!("{entity}.{} says (max {:.0})", most.name, most.max))
+        Some(format!(
+            "{entity}.{} says (max {})",
+            most.name,
+            grouped(most.max)
+        ))
     }
 
     fn statement(&self, name: &str) -> Subject {

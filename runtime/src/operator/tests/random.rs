@@ -248,7 +248,7 @@ impl Random {
         let limit = if self.chance(20) {
             Value::Null
         } else {
-            Value::Int(self.below(6) as i64 - 1)
+            Value::Int(self.below(5) as i64)
         };
         let params = vec![self.small_or_null(), Value::List(list), cursor, limit];
         let mut frames = vec![];
