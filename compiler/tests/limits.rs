@@ -21,6 +21,16 @@ fn designed(text: &str, on: &str) -> (Model, Design) {
     (model, design)
 }
 
+/// The design of a model's first schema, for Cassandra.
+fn first_schema(text: &str) -> Design {
+    let (model, found) = querent_compiler::parse("test.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let mut options = Options::embedded();
+    options.target = target::named("cassandra").unwrap();
+    options.given = model.schemas.first().cloned();
+    design(&model, &options).unwrap()
+}
+
 fn heat<'d>(design: &'d Design, structure: &str) -> &'d Heat {
     let at = design.structures.iter().position(|s| s.name == structure);
     let at = at.unwrap_or_else(|| panic!("{:?}", names(design)));
@@ -396,12 +406,7 @@ schema fan_out {
   timeline lists Post by author.followers.id order by id desc keep text
 }
 ";
-    let (model, found) = querent_compiler::parse("test.querent", text);
-    let model = model.unwrap_or_else(|| panic!("{found:?}"));
-    let mut options = Options::embedded();
-    options.target = target::named("cassandra").unwrap();
-    options.given = model.schemas.first().cloned();
-    let design = design(&model, &options).unwrap();
+    let design = first_schema(text);
     let at = names(&design).iter().position(|n| *n == "timeline");
     let sizes = &design.notes[at.unwrap()].sizes;
     assert_eq!(sizes.partition_rows_max, 5e3 * 1e5);
@@ -445,12 +450,7 @@ schema split {
   events lists Event by topic.name, split(topic.name, 50000) order by id desc keep body
 }
 ";
-    let (model, found) = querent_compiler::parse("test.querent", text);
-    let model = model.unwrap_or_else(|| panic!("{found:?}"));
-    let mut options = Options::embedded();
-    options.target = target::named("cassandra").unwrap();
-    options.given = model.schemas.first().cloned();
-    let design = design(&model, &options).unwrap();
+    let design = first_schema(text);
     let emit = design.writes.iter().find(|w| w.name == "emit").unwrap();
     let most = emit.steps.iter().map(|s| s.reads).fold(0.0, f64::max);
     assert!(most > 0.9 * 18_000.0 && most < 18_000.0, "{most}");

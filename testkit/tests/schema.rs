@@ -5,6 +5,7 @@
 use querent::compiler::design::popular_key::split_by;
 use querent::compiler::design::{Options, design, source, target};
 use querent::compiler::diagnostic::Diagnostic;
+use querent::compiler::model::Model;
 use querent::compiler::view::Structure;
 use querent_testkit::generate::{self, Rng, Size};
 
@@ -15,8 +16,8 @@ const SIZE: Size = Size {
     wide: true,
 };
 
-/// Whether popular keys are split in the design of this seed.
-fn written_and_read(seed: u64) -> Result<bool, String> {
+/// The model of a seed, as a text too.
+fn drawn(seed: u64) -> (String, Model) {
     let mut rng = Rng::new(seed);
     let text = if seed.is_multiple_of(2) {
         generate::model(&mut rng, SIZE)
@@ -24,6 +25,12 @@ fn written_and_read(seed: u64) -> Result<bool, String> {
         generate::timed_model(&mut rng, SIZE)
     };
     let model = querent::compiler::parse("random.querent", &text).0.unwrap();
+    (text, model)
+}
+
+/// Whether popular keys are split in the design of this seed.
+fn written_and_read(seed: u64) -> Result<bool, String> {
+    let (text, model) = drawn(seed);
     let name = if seed.is_multiple_of(3) {
         "cassandra"
     } else {
@@ -63,13 +70,7 @@ fn written_and_read(seed: u64) -> Result<bool, String> {
 /// compared for the examples only: with few structures to choose from, the planner considers other
 /// plans here and there, and a scan of the home may be missing among them.
 fn given_back(seed: u64) -> Result<(), String> {
-    let mut rng = Rng::new(seed);
-    let text = if seed.is_multiple_of(2) {
-        generate::model(&mut rng, SIZE)
-    } else {
-        generate::timed_model(&mut rng, SIZE)
-    };
-    let model = querent::compiler::parse("random.querent", &text).0.unwrap();
+    let (text, model) = drawn(seed);
     let name = target::NAMES.get(seed as usize % target::NAMES.len());
     let mut options = Options {
         target: target::named(name.unwrap()).unwrap(),

@@ -454,10 +454,9 @@ pub(crate) fn is_key_leaf(
     steps: &[crate::model::ReferenceId],
     leaf: &crate::model::Leaf,
 ) -> bool {
-    let (Some(&last), crate::model::Leaf::Attribute(a, _)) = (steps.last(), leaf) else {
+    let crate::model::Leaf::Attribute(a, _) = leaf else {
         return false;
     };
-    let _ = last;
     let first = steps.first().map(|&f| model.reference(f).target);
     first.is_some_and(|target| {
         model

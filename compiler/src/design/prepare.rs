@@ -222,7 +222,7 @@ fn given(options: &Options) -> Vec<Vec<Home>> {
 
 impl Planner<'_> {
     /// Whether a person gave this candidate.
-    fn is_given(&self, shape: ShapeId) -> bool {
+    pub(super) fn is_given(&self, shape: ShapeId) -> bool {
         self.shapes.all.get(shape).is_some_and(|s| s.given)
     }
 

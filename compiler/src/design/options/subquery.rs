@@ -104,8 +104,7 @@ impl Planner<'_> {
             None => return None,
         };
         // What a person keeps there is read there: that it may outgrow a row is a finding.
-        let is_given = self.shapes.all.get(owner).is_some_and(|s| s.given);
-        let kept = is_given && self.shapes.get(owner).columns.contains(&at_zero);
+        let kept = self.is_given(owner) && self.shapes.get(owner).columns.contains(&at_zero);
         let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
         if !kept && !possible {
             return None;
