@@ -2,6 +2,7 @@
 
 mod boundary;
 mod design;
+mod flips;
 mod load;
 mod measure;
 mod reddit;
@@ -27,6 +28,7 @@ usage: cargo xtask bench [WHAT]
   design --scale [--questions N] [--plot FILE.svg]
                                       its growth with the number of questions: time, memory, gap
   design --stability                  how often a rate that grows by 1 % changes the design
+  design --flips                      whether designs flip at the rates that are told, on the large models
   rubis [--users N] [--statements N]  the peer's workload under its schemas and ours
   boundary                            the boundary to the store against hand-written code";
 
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
             option(rest, "--questions", 240).and_then(|most| scale::run(most as usize, plot))
         }
         "design" if rest.iter().any(|a| a == "--stability") => scale::stability(),
+        "design" if rest.iter().any(|a| a == "--flips") => flips::run(),
         "design" => design::run(),
         "rubis" => rubis::run(rest),
         "boundary" => boundary::run(),

@@ -104,7 +104,7 @@ entity User (2M) {
   home    { city text(15), at point }
   tags    set<text(10)> (avg 3, max 40)
   extra   map<text(8), any>
-  follows ->> User (avg 200, max 7k) as followers (avg 200, max 300M) { at timestamp }
+  follows ->> User (avg 200, max 7k) as followers (avg 200, max 300k) { at timestamp }
 }
 entity Post (40M) {
   id      timeuuid  key
@@ -184,11 +184,11 @@ const CASES: &[(&str, &[&str])] = &[
         &[],
     ),
     (
-        "change c (1/s) update Post set editor = null, author = editor, price = price * 2 where id = $id if status = open",
+        "change c (1/s) update Post set editor = null, author = editor, author@since = $since, price = price * 2 where id = $id if status = open",
         &[],
     ),
     (
-        "change c (1/s) for each $p in $ps { update Post set title = $p.title, author = $p.author where id = $p.id }",
+        "change c (1/s) for each $p in $ps { update Post set title = $p.title, author = $p.author, author@since = $p.since where id = $p.id }",
         &[],
     ),
     (
@@ -387,6 +387,51 @@ const CASES: &[(&str, &[&str])] = &[
         &["E063"],
     ),
     ("change c (1/s, stale 1h) insert User", &["E001"]),
+    ("change c (1/s) { }", &["E065"]),
+    (
+        "change c (1/s) { delete User where id = $a  for each $x in $xs { } }",
+        &["E065"],
+    ),
+    (
+        "change c (1/s) update User set name = name, score = score where id = $id",
+        &["W008"],
+    ),
+    (
+        "change c (1/s) update Post set editor = editor where id = $id",
+        &["W008"],
+    ),
+    (
+        "change c (1/s) update User set name = name where id = $id if active",
+        &[],
+    ),
+    // What sets a reference gives what its links must have, and what clears it gives nothing.
+    (
+        "change c (1/s) update Post set author where id = $id",
+        &["E061"],
+    ),
+    (
+        "change c (1/s) update Post set author, author@since where id = $id",
+        &[],
+    ),
+    (
+        "change c (1/s) update Post set author@since where id = $id",
+        &[],
+    ),
+    (
+        "entity Draft (9) { id int key  by -> User? as drafts (max 9) { since date, note text? } }
+         change c (1/s) insert Draft { id, by }
+         change d (1/s) insert Draft { id, by@since }
+         change e (1/s) update Draft set by = null, by@note where id = $id",
+        &["E061", "E062", "E062"],
+    ),
+    (
+        "entity Draft (9) { id int key  by -> User? as drafts (max 9) { since date, note text? } }
+         change c (1/s) insert Draft { id, by, by@since }
+         change d (1/s) upsert Draft { id, by@since }
+         change e (1/s) update Draft set by = null where id = $id
+         change f (1/s) insert Draft { id }",
+        &[],
+    ),
     // Several findings of different kinds in one go.
     (
         "question q select nam from User\nchange c (1/s) insert Usr",
@@ -422,6 +467,75 @@ fn findings_of_entities() {
     let cases: &[(&str, &[&str])] = &[
         ("entity A (0) { id int key }", &["E026"]),
         ("entity A (10) { id int key  x int distinct 0 }", &["E026"]),
+        (
+            "entity A (10) { id int key  x int distinct 5 (max 0) }",
+            &["E026"],
+        ),
+        (
+            "entity A (10) { id int key  x int distinct 5 (avg 2, max 3) }",
+            &["E029"],
+        ),
+        (
+            "entity A (10) { id int key  a -> A? as b (max 3) distinct 5 }",
+            &["E029"],
+        ),
+        (
+            "entity A (10) { id int key  x { y int distinct 5 } }",
+            &["E029"],
+        ),
+        (
+            "entity A (10) { id int key  x int distinct 5 (max 3)  y set<int> (avg 3, max 9) distinct 25 (max 2) }",
+            &[],
+        ),
+        ("entity A (10) { id int key  x int distinct 11 }", &["W007"]),
+        (
+            "entity A (10) { id int key  x int distinct 5 (max 11) }",
+            &["W007"],
+        ),
+        (
+            "entity A (100) { id int key  x int distinct 5 (max 9) }",
+            &["W007"],
+        ),
+        (
+            "entity A (100) { id int key  x int? distinct 5 (max 9) }",
+            &[],
+        ),
+        (
+            "entity A (100) { id int key  x int unique distinct 5 }",
+            &["W007"],
+        ),
+        (
+            "entity A (10) { id int key  y set<int> (avg 3, max 9) distinct 61 }",
+            &["W007"],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  a -> A as bs (avg 500, max 501) }",
+            &["W007", "W007"],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  a -> A as bs (avg 2, max 30) }",
+            &["W007"],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  a -> A? as bs (avg 2, max 30) }",
+            &[],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  a -> A as bs (max 4) }",
+            &["W007"],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  a -> A as bs (avg 8, max 30) }",
+            &[],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  as_ ->> A (avg 2, max 5) as bs (avg 90, max 100) }",
+            &["W007"],
+        ),
+        (
+            "entity A (10) { id int key }\nentity B (100) { id int key  as_ ->> A (avg 2, max 11) as bs (avg 20, max 100) }",
+            &["W007"],
+        ),
         (
             "entity A (5) { id int key\n b -> B as as_ (max 1) }",
             &["E011"],

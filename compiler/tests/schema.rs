@@ -255,6 +255,12 @@ fn a_split_that_cannot_be_says_why() {
         said("split(author.posts.score, 10)", "score"),
         "E071 what is split is for the instance itself to say"
     );
+    for malformed in ["hash(id, 0)", "hash(id, -3)", "hash(id, 100000000000)"] {
+        assert_eq!(
+            said(malformed, "score"),
+            "E071 a hash is one of 1 to 4096 values"
+        );
+    }
 }
 
 /// What expires is listed once, however the list is given.
@@ -360,8 +366,14 @@ fn a_given_home_stays_the_home() {
     assert_eq!(names(&made), ["rooms", "talks"]);
     let told = made.warnings.iter().find(|w| w.code == "W020").unwrap();
     assert!(!told.message.contains("bring it down"), "{told:?}");
-    assert!(told.help.contains("`bucket(id, day)`"), "{told:?}");
-    assert!(told.help.contains("`hash(id, 16)`"), "{told:?}");
+    // Each way is enough.
+    for way in ["bucket(id, day)", "hash(id, 128)"] {
+        assert!(told.help.contains(&format!("`{way}`")), "{told:?}");
+        let block = block.replace("room.id", &format!("room.id, {way}"));
+        let (_, made) = given("m", TALKS, &block, &options("cassandra"));
+        let still = made.warnings.iter().find(|w| w.code == "W020");
+        assert!(still.is_none(), "{still:?}");
+    }
 }
 
 /// What is added makes up for what is missing, and makes nothing cheaper.
@@ -425,5 +437,140 @@ fn counts_stand_apart_where_the_target_asks_for_it() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(codes(&made), codes(&priced), "{name}");
+    }
+}
+
+#[test]
+fn a_record_that_is_kept_as_a_whole_answers_for_its_parts() {
+    let text = "
+entity User (1000) { id int key  home { city text(5), zip int }  n int }
+question zipped (1/s) select id, home.city as city from User where home.zip < $x
+change join (1/s) insert User
+schema given { users lists User by id keep home, n }";
+    let (model, found) = querent_compiler::parse("m", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let mut options = Options::embedded();
+    options.given = model.schemas.first().cloned();
+    let design = design(&model, &options).unwrap();
+    assert_eq!(design.structures.len(), 1);
+}
+
+const EVENTS: &str = "entity Tenant (1k) { id bigint key }
+enum Kind { start, stop, fail }
+entity Event (100M) {
+  id bigint key
+  tenant -> Tenant as events (avg 100k, max 5M)
+  kind Kind
+  cost float
+  at timestamp
+}
+change log (1000/s) insert Event
+";
+
+/// The steps of a question's plan over a schema by hand, as words and structures.
+fn plan(question: &str, structures: &str) -> Vec<String> {
+    let block = format!(
+        "schema s {{ tenants lists Tenant by id\n events lists Event by id keep *\n {structures} }}"
+    );
+    let text = format!("{EVENTS}question q (10/s) {question}");
+    let (model, made) = given("events", &text, &block, &options("embedded"));
+    let unused: Vec<_> = made.warnings.iter().filter(|w| w.code == "W032").collect();
+    assert!(unused.is_empty(), "{question}: {unused:?}");
+    let steps = made.plan_steps(&model, &made.plans[0].plan);
+    let told = steps.iter().map(|step| {
+        let words = [&step["op"], &step["structure"]].into_iter();
+        let words: Vec<&str> = words.filter_map(|w| w.as_str()).collect();
+        words.join(" ")
+    });
+    told.collect()
+}
+
+#[test]
+fn groups_are_read_by_a_prefix_of_their_key() {
+    let kinds = "kinds groups Event by tenant.id order by kind keep count(*), avg(cost)";
+    let days = "days groups Event by tenant.id order by day(at), kind keep count(*)";
+    let of = "from Event where tenant.id = $t";
+    for (question, structures, expected) in [
+        (
+            format!("select count(*) as n {of} and kind = $k"),
+            kinds,
+            &["get kinds"][..],
+        ),
+        (
+            format!(
+                "select kind, avg(cost) as c, sum(cost) as s {of} group by kind order by kind desc limit 2"
+            ),
+            kinds,
+            &["get kinds", "limit"],
+        ),
+        (
+            format!("select count(*) as n, avg(cost) as c {of}"),
+            kinds,
+            &["get kinds", "aggregate"],
+        ),
+        (
+            format!("select count(*) as n {of} and kind in (start, fail)"),
+            kinds,
+            &["merge kinds", "aggregate"],
+        ),
+        (
+            format!(
+                "select month(at) as m, count(*) as n {of} and day(at) >= $d group by month(at)"
+            ),
+            days,
+            &["get days", "aggregate"],
+        ),
+        (
+            format!("select kind, count(distinct day(at)) as n {of} group by kind"),
+            days,
+            &["get days", "aggregate"],
+        ),
+    ] {
+        assert_eq!(plan(&question, structures), expected, "{question}");
+    }
+}
+
+#[test]
+fn structures_that_leave_out_rows_are_read_where_a_question_implies_it() {
+    let todo = "todo lists Event order by at, id where kind != stop keep cost";
+    for filter in [
+        "kind = fail",
+        "kind in (fail, start)",
+        "kind != stop and cost > 1",
+    ] {
+        let question = format!("select id from Event where {filter} order by at limit 10");
+        let steps = plan(&question, todo);
+        assert_eq!(
+            steps.first().map(String::as_str),
+            Some("scan todo"),
+            "{filter}"
+        );
+        // What the structure says is not tested again.
+        let tested = steps.iter().any(|s| s == "filter");
+        assert_eq!(
+            tested,
+            filter != "kind in (fail, start)",
+            "{filter}: {steps:?}"
+        );
+    }
+    let counts = "counts groups Event by tenant.id where kind = fail keep count(*)";
+    let question = "select count(*) as n from Event where kind = fail and tenant.id = $t";
+    assert_eq!(plan(question, counts), ["get counts"]);
+}
+
+#[test]
+fn groups_keep_no_extremes() {
+    for kept in [
+        "max(cost)",
+        "min(at)",
+        "count(distinct kind)",
+        "sum(distinct cost)",
+    ] {
+        let block = format!("schema s {{ g groups Event by tenant.id keep {kept} }}");
+        let (_, found) = querent_compiler::parse("g", &format!("{EVENTS}{block}"));
+        assert!(
+            found.iter().any(|d| d.code.id == "E070"),
+            "{kept}: {found:?}"
+        );
     }
 }

@@ -56,7 +56,7 @@ entity Reading (MANY) {
   at timestamp key
   value float
 }
-question latest (5k/s) select at, value from Reading where sensor.serial = $s order by at desc limit 10
+question latest (4k/s) select at, value from Reading where sensor.serial = $s order by at desc limit 10
 question series (1/s) select at, value from Reading where sensor.serial = $s and at between $from and $to order by at
 change measure (RATE/day) insert Reading
 ";

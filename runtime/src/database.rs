@@ -196,8 +196,8 @@ impl Database<Lmdb> {
         };
         let text = store.meta(META_MODEL)?.ok_or_else(|| format("no model"))?;
         let text = String::from_utf8(text).map_err(|_| format("a model that is not text"))?;
-        let (model, diagnostics) = querent_compiler::parse("model", &text);
-        let model = model.ok_or(Error::Model(diagnostics))?;
+        let (model, _) = querent_compiler::parse("model", &text);
+        let model = model.ok_or_else(|| format("a model that has errors"))?;
         let bytes = store
             .meta(META_DESIGN)?
             .ok_or_else(|| format("no design"))?;

@@ -64,7 +64,9 @@ pub(crate) fn value_of(ty: &Type) -> BoxedStrategy<Value> {
             .prop_map(|(a, b)| Value::Point(a, b))
             .boxed(),
         Type::Enum(_) | Type::Tag(_) => any::<u16>().prop_map(Value::Enum).boxed(),
-        Type::Any => scalar().boxed(),
+        Type::Any => scalar()
+            .prop_map(querent_compiler::value::ops::of_any)
+            .boxed(),
         Type::Key(_) => prop::collection::vec(scalar(), 0..4)
             .prop_map(Value::Key)
             .boxed(),

@@ -3,7 +3,10 @@
 
 use crate::case;
 use crate::generate::Size;
-use crate::script::{Failure, On, Script, play, random, shrunk};
+use crate::script::{Failure, On, Script, lists_the_same, play, random, shrunk};
+use querent::compiler::design::spread::directory;
+use querent::compiler::diagnostic::codes;
+use querent::schema::Schema;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,7 +51,7 @@ impl Default for Effort {
     }
 }
 
-/// How often each step occurs in plans.
+/// How often each step occurs in plans, and what is rare in schemas by hand.
 pub type Steps = BTreeMap<String, usize>;
 
 /// Runs one seed; gives the steps of its plans. A failure is shrunk and written as a case folder;
@@ -61,18 +64,44 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
         format!("seed {seed} on {on:?}: {told}")
     })?;
     let mut steps = Steps::new();
+    let structures = schema.design.structures.iter();
+    let partial = structures.filter(|s| !s.filter.is_empty());
+    let partial: Vec<&str> = partial.map(|s| s.name.as_str()).collect();
     for plan in &schema.design.plans {
-        count(
-            &schema.design.plan_steps(&schema.model, &plan.plan),
-            &mut steps,
-        );
+        let told = schema.design.plan_steps(&schema.model, &plan.plan);
+        count(&told, &partial, &mut steps);
+    }
+    if script.choice.schema.is_some() {
+        for (what, n) in rarities(&schema) {
+            *steps.entry(what.to_owned()).or_default() += n;
+        }
     }
     Ok(steps)
 }
 
+/// What a schema by hand may have and a design never has: pieces without a directory, which is then
+/// made up, and rows that may outgrow the target.
+fn rarities(schema: &Schema) -> [(&'static str, usize); 2] {
+    let model = &schema.model;
+    let given = model.schemas.last().map_or(&[][..], |s| &s.structures);
+    let alone = given.iter().filter(|s| {
+        let directory = directory(model, s);
+        directory.is_some_and(|d| !given.iter().any(|s| lists_the_same(s, &d)))
+    });
+    let outgrown =
+        schema.design.warnings.iter().filter(|w| {
+            w.code == codes::ROW_LIMIT.id && given.iter().any(|s| s.name == w.structure)
+        });
+    [
+        ("pieces without a directory", alone.count()),
+        ("rows that may outgrow", outgrown.count()),
+    ]
+}
+
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
-/// of an order is one too.
-fn count(steps: &[Json], counted: &mut Steps) {
+/// of an order is one too, and so are groups that are put together and a read of a structure that
+/// leaves out rows.
+fn count(steps: &[Json], partial: &[&str], counted: &mut Steps) {
     let name = |step: &Json| step["op"].as_str().unwrap_or_default().to_owned();
     let mut before = String::new();
     for step in steps {
@@ -81,7 +110,14 @@ fn count(steps: &[Json], counted: &mut Steps) {
             *counted.entry("first value".into()).or_default() += 1;
         }
         if let Some(inner) = step["steps"].as_array() {
-            count(inner, counted);
+            count(inner, partial, counted);
+        }
+        if step["groups"].as_bool() == Some(true) {
+            *counted.entry("put together".into()).or_default() += 1;
+        }
+        let structure = step["structure"].as_str();
+        if structure.is_some_and(|name| partial.contains(&name)) {
+            *counted.entry("partial".into()).or_default() += 1;
         }
         *counted.entry(this.clone()).or_default() += 1;
         before = this;

@@ -32,7 +32,7 @@ fn every_case_gives_what_is_expected() {
 }
 
 /// A failure of a random run is kept as a folder, which must then run, and be the same script. (Texts
-/// are compared, because JSON does not tell a decimal in an `any` from a whole number.)
+/// are compared, because JSON does not tell a decimal in an `any` from a float or a whole number.)
 #[test]
 fn a_script_becomes_a_folder_and_back() {
     for seed in 1..=4 {

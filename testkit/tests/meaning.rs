@@ -31,6 +31,8 @@ fn attribute(name: &str, entity: EntityId, ty: Type) -> Attribute {
         unique: false,
         sequence: None,
         cardinality: None,
+        sharing: None,
+        of: None,
     }
 }
 

@@ -66,10 +66,11 @@ fn written_and_read(seed: u64) -> Result<bool, String> {
     }
 }
 
-/// Nothing is added to a design that is given back, as a `schema` block or as JSON. What it costs is
-/// compared for the examples only: with few structures to choose from, the planner considers other
-/// plans here and there, and a scan of the home may be missing among them.
-fn given_back(seed: u64) -> Result<(), String> {
+/// A design that is given back, as a `schema` block or as JSON, costs what it cost, statement by
+/// statement, and nothing is added to it. It may cost less, which is told: with few structures to
+/// choose from, the planner drops fewer partial plans of a large question.
+fn given_back(seed: u64) -> Result<bool, String> {
+    let mut cheaper = false;
     let (text, model) = drawn(seed);
     let name = target::NAMES.get(seed as usize % target::NAMES.len());
     let mut options = Options {
@@ -119,25 +120,50 @@ fn given_back(seed: u64) -> Result<(), String> {
                 names(&priced)
             ));
         }
+        let prices = |d: &querent::compiler::design::Design| {
+            let questions = d.plans.iter().map(|p| (p.name.clone(), p.cost));
+            let changes = d.writes.iter().map(|w| (w.name.clone(), w.cost));
+            questions.chain(changes).collect::<Vec<_>>()
+        };
+        let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+        if !same(made.total, priced.total) && priced.total < made.total {
+            cheaper = true;
+            continue;
+        }
+        let both = prices(&made).into_iter().zip(prices(&priced));
+        for ((name, designed), (_, given)) in both {
+            if !same(designed, given) {
+                return Err(format!(
+                    "{text}\n{block}\n{name}: {designed} designed, {given} given"
+                ));
+            }
+        }
+        if !same(made.total, priced.total) {
+            return Err(format!("{} designed, {} given", made.total, priced.total));
+        }
     }
-    Ok(())
+    Ok(cheaper)
 }
 
 #[test]
-fn a_design_given_back_is_complete() {
+fn a_design_given_back_is_the_same() {
     let seeds = std::env::var("QUERENT_SEEDS").ok();
-    let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(40);
-    let failed = (0..seeds).filter_map(|seed| {
-        let why = given_back(seed).err()?;
-        Some(format!("seed {seed}: {why}"))
-    });
-    let failed: Vec<String> = failed.collect();
+    let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(40u64);
+    let (mut failed, mut cheaper) = (Vec::new(), Vec::new());
+    for seed in 0..seeds {
+        match given_back(seed) {
+            Ok(less) => cheaper.extend(less.then_some(seed)),
+            Err(why) => failed.push(format!("seed {seed}: {why}")),
+        }
+    }
     assert!(
         failed.is_empty(),
         "{} fail; the first:\n{}",
         failed.len(),
         failed.first().unwrap()
     );
+    let most = usize::try_from(seeds / 50).unwrap();
+    assert!(cheaper.len() <= most, "cheaper as a schema: {cheaper:?}");
 }
 
 #[test]

@@ -403,6 +403,50 @@ fn facts_against_the_model_are_named() {
     );
 }
 
+/// What an earlier version let pass: an attribute of a reference that leads nowhere, and a link
+/// without what it must have.
+#[test]
+fn attributes_without_their_reference_are_named() {
+    const PETS: &str = "model pets
+        entity User (10) { id int key }
+        entity Pet (10) { id int key  owner -> User? as pets (avg 1) { since int } }
+        question pet (1/s) select owner.id as owner, owner@since as since from Pet where id = $id
+        change adopt (1/s) insert Pet";
+    let owner = Value::Key(vec![Value::Int(1)]);
+    let database = database(PETS, &Options::embedded(), |schema| {
+        let (user, pet) = (
+            schema.model.entity_named("User").unwrap(),
+            schema.model.entity_named("Pet").unwrap(),
+        );
+        let owned = vec![Value::Int(1), owner, Value::Int(77)];
+        let stray = vec![Value::Int(2), Value::Null, Value::Null];
+        vec![(user, vec![Value::Int(1)]), (pet, owned), (pet, stray)]
+    });
+    let id = home(&database, "Pet");
+    let layout = &database.schema().layouts[usize::from(id)];
+    let rows = database.store().rows(id);
+    let mut columns = layout.decode_row(&rows[0].1).unwrap();
+    let at = columns.iter().position(|c| *c == Value::Int(77)).unwrap();
+    columns[at] = Value::Null;
+    let bare = layout.encode_row(&[], &columns);
+    write(&database, id, &rows[0].0, Some(&bare));
+    let mut columns = layout.decode_row(&rows[1].1).unwrap();
+    columns[at] = Value::Int(5);
+    let loose = layout.encode_row(&[], &columns);
+    write(&database, id, &rows[1].0, Some(&loose));
+    let report = verify(&database);
+    let invalid = report.findings.iter();
+    let invalid = invalid.filter(|f| f.kind == FindingKind::Invalid);
+    let told: Vec<String> = invalid.map(|f| f.note.clone().unwrap()).collect();
+    assert_eq!(
+        told,
+        [
+            "owner@since: found null, expected a value, because owner leads somewhere",
+            "owner@since: found a value, expected null, because owner leads nowhere",
+        ]
+    );
+}
+
 #[test]
 fn a_sequence_that_is_behind_is_named_and_mended() {
     let database = blog();

@@ -149,6 +149,7 @@ fn flips(found: &[Flip]) -> Json {
             "built": f.built,
             "dropped": f.dropped,
             "reads": f.reads,
+            "proven": f.proven,
         })
     });
     flips.collect()

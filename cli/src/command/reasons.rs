@@ -387,6 +387,9 @@ fn print_flips(
                 then.push(format!("{word} {}", names.join(", ")));
             }
         }
+        if !flip.proven {
+            then.push("found, not proven".into());
+        }
         grid.line([
             name(flip.statement.clone()),
             plain(word),

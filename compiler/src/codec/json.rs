@@ -13,6 +13,7 @@
 use super::{CodecError, join, key_parts, parts, scalar};
 use crate::model::{EntityId, Model, Type};
 use crate::value::Value;
+use crate::value::ops::of_any;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
 use std::collections::BTreeSet;
@@ -171,7 +172,7 @@ pub fn from_json(
         (Type::Key(entity), _) => key(model, ty, *entity, json),
         (Type::Point, _) => point(json, unlike),
         (Type::Bool | Type::Any, Json::Bool(b)) => Ok(Value::Bool(*b)),
-        (Type::Any, Json::Number(number)) => any_number(number),
+        (Type::Any, Json::Number(number)) => any_number(model, number),
         (
             Type::Int | Type::BigInt | Type::Float | Type::Decimal | Type::Timestamp,
             Json::Number(number),
@@ -406,18 +407,25 @@ fn point(json: &Json, unlike: impl Fn() -> CodecError) -> Result<Value, CodecErr
     ))
 }
 
-fn any_number(number: &Number) -> Result<Value, CodecError> {
+/// The number that the digits say: a whole number of 64 bits, a float where it is one, else a
+/// decimal, so that no digit is lost that can be kept.
+fn any_number(model: &Model, number: &Number) -> Result<Value, CodecError> {
     let digits = number.to_string();
     let whole = !digits.contains(['.', 'e', 'E']);
+    let decimal = |digits: &str| scalar::from_text(model, &Type::Decimal, digits).ok();
+    let exact = decimal(&digits);
     let value = if whole {
-        number.as_i64().map(Value::Int)
+        number.as_i64().map(Value::Int).or(exact)
     } else {
-        number.as_f64().and_then(scalar::float_value)
+        let float = number.as_f64();
+        let rounds = exact.is_some() && float.and_then(|x| decimal(&x.to_string())) != exact;
+        let float = float.and_then(scalar::float_value);
+        if rounds { exact } else { float }
     };
-    value.ok_or_else(|| {
+    value.map(of_any).ok_or_else(|| {
         CodecError::new(
             format!("the number {}", scalar::quote(&digits)),
-            "a number of 64 bits",
+            "a float, or a whole number of 28 digits at most",
         )
     })
 }

@@ -1,7 +1,7 @@
 //! A fact row from one JSON object.
 
 use super::{CodecError, check_bounds, from_json, json, scalar};
-use crate::model::{EntityId, Field, Model, Type};
+use crate::model::{EntityId, Field, LinkFault, Model, Type};
 use crate::value::Value;
 use serde_json::{Map, Value as Json};
 
@@ -97,7 +97,25 @@ pub(super) fn fill_row<'m>(
                 .help(format!("{} must have a value", slot.name)));
         }
     }
-    Ok(row)
+    match link_error(model, concrete, &row) {
+        Some(error) => Err(error),
+        None => Ok(row),
+    }
+}
+
+/// The first attribute of a reference that does not agree with it.
+fn link_error(model: &Model, concrete: EntityId, row: &[Value]) -> Option<CodecError> {
+    let (slot, reference, fault) = model.link_faults(concrete, row).next()?;
+    let fields = &model.root(concrete).fields;
+    let slot = slot_of(model, *fields.get(slot)?)?;
+    let of = slot_of(model, *fields.get(reference)?)?.name;
+    let error = match fault {
+        LinkFault::Loose => CodecError::new("a value", format!("nothing, as there is no {of}"))
+            .help(format!("give {of} too, or leave {} out", slot.name)),
+        LinkFault::Bare => CodecError::new("nothing", scalar::describe(model, &slot.ty))
+            .help(format!("whoever gives {of} gives {} too", slot.name)),
+    };
+    Some(error.at(slot.name))
 }
 
 /// The attribute or reference behind a field; none for the type.
@@ -221,14 +239,15 @@ fn declared_for(model: &Model, concrete: EntityId, field: Field) -> bool {
     model.is_a(concrete, declaring)
 }
 
-/// Attributes of an optional reference are optional themselves: the resolver sees to that.
+/// Whether a field has a value whatever the others have: see [`link_error`] for attributes of a
+/// reference.
 fn is_required(model: &Model, field: Field) -> bool {
     match field {
         Field::Type => false,
         Field::Reference(id) => !model.reference(id).optional,
         Field::Attribute(id) => {
             let attribute = model.attribute(id);
-            !attribute.optional && attribute.sequence.is_none()
+            !attribute.optional && attribute.sequence.is_none() && attribute.of.is_none()
         }
     }
 }

@@ -73,6 +73,8 @@ impl Builder {
             unique: false,
             sequence: None,
             cardinality: None,
+            sharing: None,
+            of: None,
         });
         self.push(entity, Field::Attribute(id), key);
     }
@@ -184,10 +186,12 @@ fn scalar_and_type() -> impl Strategy<Value = (Type, Value)> {
         any::<i64>().prop_map(Value::Int),
         any::<f64>().prop_filter_map("finite", |x| scalar::float_value(x)
             .filter(|_| x.is_finite())),
+        "-?[1-9][0-9]{19,27}|-?[1-9][0-9]{9}\\.[0-9]{9}[1-9]"
+            .prop_map(|digits| Value::Decimal(Decimal::from_str_exact(&digits).unwrap())),
         ".*".prop_map(Value::Text),
-        "-?[0-9]{1,20}|true|null|\"a\"".prop_map(Value::Text),
+        "-?[0-9]{1,30}|true|null|\"a\"".prop_map(Value::Text),
     ]
-    .prop_map(|v| (Type::Any, v));
+    .prop_map(|v| (Type::Any, crate::value::ops::of_any(v)));
     prop_oneof![
         any::<bool>().prop_map(|b| (Type::Bool, Value::Bool(b))),
         any::<i32>().prop_map(|n| (Type::Int, Value::Int(n.into()))),
@@ -352,6 +356,17 @@ fn numbers_out_of_range_and_not_a_number_are_refused() {
         Ok(Value::Float(0.0))
     );
     assert_eq!(from_text(&model, &Type::Int, true, ""), Ok(Value::Null));
+    let beyond = from_json(
+        &model,
+        &Type::Any,
+        false,
+        &serde_json::from_str("99999999999999999999999999999").unwrap(),
+    );
+    assert_eq!(
+        beyond.unwrap_err().to_string(),
+        "found the number `99999999999999999999999999999`, expected a float, or a whole number of \
+         28 digits at most"
+    );
 }
 
 #[test]

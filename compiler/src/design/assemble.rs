@@ -6,9 +6,10 @@ use super::select::{Programme, Reader, Selection};
 use super::sizes::{Thermometer, findings};
 use super::writes::effect_steps;
 use super::{
-    Design, DesignError, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId, WritePlan,
-    WriteStep, build, change, equality, expiry,
+    Design, DesignError, Finding, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId,
+    WritePlan, WriteStep, build, change, equality, expiry,
 };
+use crate::diagnostic::codes::UNSTATED;
 use crate::model::Model;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -153,7 +154,13 @@ pub(super) fn assemble(
         let heat = heats.remove(&(at as StructureId)).unwrap_or_default();
         let sizes = Sizes::of(model, &options.target, s, model.timed.then_some(heat));
         let given = at < given;
-        warnings.extend(findings(model, &options.target, s, &sizes, given));
+        for finding in findings(model, &options.target, s, &sizes, given) {
+            // What is not stated is told once, however many structures rest on it.
+            let told = |f: &Finding| f.code == finding.code && f.subject == finding.subject;
+            if finding.code != UNSTATED.id || !warnings.iter().any(told) {
+                warnings.push(finding);
+            }
+        }
         let shape = mapping.shapes.get(at).copied().unwrap_or_default();
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
         notes.push(Note {

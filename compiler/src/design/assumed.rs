@@ -7,3 +7,5 @@ pub const RANGE: f64 = 0.1;
 pub const LIST: f64 = 5.0;
 /// Rows of a limit.
 pub const LIMIT: f64 = 20.0;
+/// So many rows are read in a moment, by whatever path: what concerns no more is not worth a word.
+pub const FEW: f64 = 1000.0;

@@ -128,6 +128,28 @@ impl Mapping {
                     estimate: *estimate,
                 }
             }
+            Op::Unite {
+                branches,
+                keys,
+                order,
+                estimate,
+            } => {
+                let rewritten = branches
+                    .iter()
+                    .map(|branch| self.rewrite(branch, &mut frames.clone()));
+                let branches = rewritten.collect::<Option<Vec<_>>>()?;
+                frames.push(None);
+                let order: Option<Vec<_>> = order
+                    .iter()
+                    .map(|(t, d)| Some((self.term(t, frames)?, *d)))
+                    .collect();
+                Op::Unite {
+                    branches,
+                    keys: *keys,
+                    order: order?,
+                    estimate: *estimate,
+                }
+            }
             Op::Elements { input, of } => {
                 let input = Box::new(self.op(input, frames)?);
                 let of = self.term(of, frames)?;

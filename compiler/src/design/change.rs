@@ -4,7 +4,7 @@
 use super::assumed::LIST;
 use super::popular_key::{met, totals};
 use super::shape::reference_paths;
-use super::stats::{Extent, Stats};
+use super::stats::{Extent, NONE, Stats};
 use crate::model::{
     Change, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred,
     Query, ReferenceId, Statement, Type,
@@ -153,7 +153,7 @@ fn collect_effects(
                 let rows = found.next().unwrap_or(ONE);
                 let entity = model.entity(*entity).root;
                 let slots = set.iter().map(|(slot, _)| *slot).collect();
-                let slots = with_numbers(model, entity, slots);
+                let slots = written(model, entity, slots);
                 let count = Extent {
                     avg: times.avg * rows.avg,
                     max: times.max * rows.max,
@@ -184,8 +184,10 @@ fn collect_effects(
     }
 }
 
-/// What is set, with the numbers of sub-partitions that are given anew for it.
-fn with_numbers(model: &Model, root: EntityId, mut slots: BTreeSet<usize>) -> BTreeSet<usize> {
+/// What is set, with what else is written for it: the attributes of references, and the numbers of
+/// sub-partitions that are given anew.
+fn written(model: &Model, root: EntityId, set: BTreeSet<usize>) -> BTreeSet<usize> {
+    let mut slots = model.with_link_slots(root, set);
     for (slot, split) in model.splits_of(root) {
         if !slots.is_disjoint(&split.slots(model)) {
             slots.insert(slot);
@@ -238,7 +240,7 @@ pub(crate) fn delete_effects(
             OnDelete::Cascade => delete_effects(stats, from, count, out, above),
             OnDelete::Clear => {
                 let slot = stats.model.slot(from, Field::Reference(reference));
-                let slots = with_numbers(stats.model, from, slot.into_iter().collect());
+                let slots = written(stats.model, from, slot.into_iter().collect());
                 out.push(Effect {
                     entity: from,
                     kind: EffectKind::Update(slots),
@@ -322,10 +324,11 @@ pub(crate) struct Hit {
     pub(crate) key: bool,
     /// Columns that read what changed.
     pub(crate) columns: BTreeSet<usize>,
-    /// Rows written at most, per change.
-    pub(crate) rows_max: f64,
-    pub(crate) puts: f64,
-    pub(crate) deletes: f64,
+    /// Bindings that come, go or change, per change.
+    pub(crate) rows: f64,
+    /// Rows written per change, on average and at most.
+    pub(crate) puts: Extent,
+    pub(crate) deletes: Extent,
     /// Rows that are read before they are written: groups.
     pub(crate) read_first: f64,
     /// Instances that are given a number of a sub-partition, each by one get of the totals.
@@ -344,7 +347,10 @@ pub(crate) struct Reading {
     columns: Vec<BTreeMap<Route, Position>>,
     fan: Extent,
     over: BTreeMap<RouteStep, Extent>,
-    kind: Kind,
+    /// Of groups, the bindings of one, on average.
+    group: Option<f64>,
+    /// The share of bindings that have a row.
+    pass: f64,
     /// Where these are the totals of what is split: sub-partitions of a row's key, on average.
     totals: Option<f64>,
 }
@@ -384,7 +390,8 @@ impl Reading {
                 .collect(),
             fan,
             over,
-            kind: s.kind,
+            group: (s.kind == Kind::Groups).then(|| stats.bindings(s) / stats.rows(s).max(1e-9)),
+            pass: stats.passes(&scope, &stated(stats.model, s)),
             totals: totals(stats.model, s).map(|split| met(stats, s, split)),
         }
     }
@@ -441,27 +448,36 @@ impl Reading {
                 };
             }
         }
-        let rows = anchors.avg * fan.avg;
+        // What has no row, before or after, writes none.
+        let rows = Extent {
+            avg: anchors.avg * fan.avg * self.pass,
+            max: anchors.max * fan.max,
+        };
         // Where the instance itself (or an unfolded element) comes or goes, rows do; anything else
         // rewrites rows, and moves them where the key reads what changed.
         let comes_or_goes = route.iter().all(|s| self.over.contains_key(s));
-        let (puts, deletes) = match (&effect.kind, comes_or_goes && in_key) {
-            (EffectKind::Insert, true) => (rows, 0.0),
-            (EffectKind::Delete, true) => (0.0, rows),
+        let (comes, goes) = match (&effect.kind, comes_or_goes && in_key) {
+            (EffectKind::Insert, true) => (rows, NONE),
+            (EffectKind::Delete, true) => (NONE, rows),
             _ if in_key => (rows, rows),
-            _ => (rows, 0.0),
+            _ => (rows, NONE),
+        };
+        // A group that a binding leaves is written again while it has others.
+        let (puts, deletes) = match self.group {
+            Some(bindings) if bindings >= 2.0 => (comes.and(goes), NONE),
+            _ => (comes, goes),
         };
         let placed = in_key && effect.kind != EffectKind::Delete;
         let totals = self.totals.filter(|_| placed);
         Hit {
-            numbered: totals.map_or(0.0, |_| rows),
-            listed: totals.map_or(0.0, |average| rows * average),
+            numbered: totals.map_or(0.0, |_| rows.avg),
+            listed: totals.map_or(0.0, |average| rows.avg * average),
             key: false,
             columns: BTreeSet::new(),
-            rows_max: anchors.max * fan.max,
+            rows: rows.avg,
             puts,
             deletes,
-            read_first: if self.kind == Kind::Groups { rows } else { 0.0 },
+            read_first: self.group.map_or(0.0, |_| comes.avg + goes.avg),
             walk,
             back,
             anchors: anchors.avg,
@@ -513,7 +529,14 @@ impl Reading {
         for (route, position) in positions {
             let mut at = hit.back.clone();
             let mut n = hit.anchors;
-            for step in route {
+            // What is unfolded on the way from what changed is fixed by it: its siblings are not
+            // looked at.
+            let along = route.iter().zip(subject);
+            let fixed = along
+                .take_while(|(a, b)| a == b && self.over.contains_key(a))
+                .count();
+            at.truncate(at.len().saturating_sub(fixed));
+            for step in route.iter().skip(fixed) {
                 if let RouteStep::Back(r) = step {
                     add(Need::Referrers(at.clone(), *r), n);
                     n *= stats.referrers(*r).avg;
@@ -530,6 +553,20 @@ impl Reading {
             }
         }
     }
+}
+
+/// The conditions of a structure that the model's volumes speak of. What expires has a deadline: that
+/// a list of deadlines leaves out those without one leaves out none that a change is about.
+fn stated(model: &Model, s: &Structure) -> Vec<Pred> {
+    let deadline = model.entity(s.anchor).deadline;
+    let about = |p: &Pred| match p {
+        Pred::Not(inner) => {
+            matches!(&**inner, Pred::IsNull(Expr::Path { steps, leaf: Leaf::Attribute(a, _), .. })
+            if steps.is_empty() && Some(*a) == deadline)
+        }
+        _ => false,
+    };
+    s.filter.iter().filter(|p| !about(p)).cloned().collect()
 }
 
 /// Appends a step; from those that refer to the instance back to the instance is no step at all

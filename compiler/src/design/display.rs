@@ -41,6 +41,11 @@ impl<'a> Printer<'a> {
         )
     }
 
+    /// For a scope and the unfolds that it was made with.
+    pub(super) fn of_scope(model: &'a Model, scope: &Scope, over: &[Unfold]) -> Printer<'a> {
+        Printer::new(model, scope.clone(), over, vec![])
+    }
+
     fn new(model: &'a Model, scope: Scope, over: &[Unfold], params: Vec<String>) -> Printer<'a> {
         let mut p = Printer {
             model,
@@ -102,6 +107,37 @@ impl<'a> Printer<'a> {
         // A shape in another one is written behind the path that is left of it.
         join(&mut self.within, path);
         self
+    }
+
+    /// The reference that a key of one scalar is of, where the path leads to that scalar: a shape is
+    /// written behind the reference.
+    pub(super) fn whole(&self, present: &Expr) -> Expr {
+        let Expr::Path {
+            node,
+            element,
+            steps,
+            leaf: Leaf::Attribute(attribute, path),
+        } = present
+        else {
+            return present.clone();
+        };
+        let of = |n: &usize| {
+            let (walked, behind) = steps.split_at(*n);
+            walked.last().is_some_and(|&last| {
+                let leaves = self.model.key_leaves(self.model.reference(last).target);
+                matches!(leaves.as_slice(), [only]
+                    if only.attribute == *attribute && only.steps == behind)
+            })
+        };
+        match (1..=steps.len()).find(of).filter(|_| path.is_empty()) {
+            Some(n) => Expr::Path {
+                node: *node,
+                element: element.clone(),
+                steps: steps.get(..n).unwrap_or_default().to_vec(),
+                leaf: Leaf::Key,
+            },
+            None => present.clone(),
+        }
     }
 
     /// A path as it is written behind that of the record shape around it.

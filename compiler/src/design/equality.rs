@@ -94,6 +94,16 @@ impl Uses {
                 order.iter().for_each(|(t, _)| self.term(t));
                 self.get(get, ordered || !order.is_empty());
             }
+            // Whoever wants an order of what is united either has the branches give it, or sorts.
+            Op::Unite {
+                branches, order, ..
+            } => {
+                for branch in branches {
+                    self.op(&branch.root, !order.is_empty());
+                    branch.output.iter().for_each(|o| self.term(&o.term));
+                }
+                order.iter().for_each(|(t, _)| self.term(t));
+            }
             Op::Elements { input, of } => {
                 self.op(input, ordered);
                 self.term(of);

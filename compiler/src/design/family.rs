@@ -4,8 +4,10 @@
 use super::price::Prices;
 use super::select::{Programme, Selection};
 use super::shape::ShapeId;
-use super::solve::{Known, Limits, Touched, Trace, bound_from, improve_from, solve_from};
-use super::weigh::Unit;
+use super::solve::{
+    Known, Limits, Touched, Trace, bound_from, improve_from, search_from, solve_from,
+};
+use super::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps towards a bound from multipliers that were good at other rates.
@@ -29,6 +31,16 @@ pub(super) struct Family<'f, 'p, 'm> {
     pub(super) least: f64,
 }
 
+/// What is known of selections below a price.
+pub(super) enum Below {
+    /// There is one.
+    Found(Priced),
+    /// It is proven that there is none.
+    Nothing,
+    /// None was found.
+    Unknown,
+}
+
 /// A selection and its prices at all rates.
 #[derive(Clone)]
 pub(super) struct Priced {
@@ -48,7 +60,7 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
         used.retain(|shape, _| !forbidden.contains(shape));
         Family {
             programme,
-            unit: programme.unit(&used),
+            unit: programme.unit(&used).reduced(),
             weights: programme.weights(),
             trace: Trace::new(),
             exact,
@@ -86,13 +98,12 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
         Some((self, found))
     }
 
-    /// A selection that costs less than this at these weights: none where there is none, or where
-    /// the search for one was given up.
+    /// A selection that costs less than this at these weights.
     ///
     /// What local moves find is as good as anything, for whoever asks goes on from there. That there
     /// is none they cannot tell; but where not even the design is proven, a longer search would end
     /// with no proof either.
-    pub(super) fn below(&self, weights: &[f64], start: &Selection, price: f64) -> Option<Priced> {
+    pub(super) fn below(&self, weights: &[f64], start: &Selection, price: f64) -> Below {
         let instance = self.unit.weighed(weights);
         let kept = self.kept(start);
         let cheaper = |kept: &[bool]| {
@@ -101,18 +112,49 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
         };
         let moved = improve_from(&instance, &self.touched(weights), &kept, price);
         if let Some(found) = moved.and_then(|moved| cheaper(&moved)) {
-            return Some(found);
+            return Below::Found(found);
         }
         if !self.provable || !self.exact {
-            return None;
+            return Below::Unknown;
         }
         let known = Known {
             kept: Some(&kept),
             below: price,
         };
         let limits = Limits::nodes(self.programme.nodes);
-        let solved = solve_from(&instance, limits, known, &mut self.trace.clone())?;
-        cheaper(&solved.kept)
+        let (solved, bound) = search_from(&instance, limits, known, &mut self.trace.clone());
+        match solved.and_then(|kept| cheaper(&kept)) {
+            Some(found) => Below::Found(found),
+            None if bound >= price * (1.0 - PROVABLE) => Below::Nothing,
+            None => Below::Unknown,
+        }
+    }
+
+    /// What local moves make of two selections together, of which the second is not of this family:
+    /// of what it has, and of all that the two have. None where neither costs less than this.
+    pub(super) fn between(
+        &self,
+        weights: &[f64],
+        own: &Selection,
+        other: &Selection,
+        price: f64,
+    ) -> Option<Priced> {
+        let instance = self.unit.weighed(weights);
+        let (own, other) = (self.kept(own), self.kept(other));
+        let items = own.iter().zip(&other).enumerate();
+        let differing = items.filter(|(_, (a, b))| a != b);
+        let touched = Touched {
+            items: differing.map(|(i, _)| i).collect(),
+            demands: vec![],
+        };
+        let both: Vec<bool> = own.iter().zip(&other).map(|(a, b)| *a || *b).collect();
+        let moved = [other, both].into_iter().filter_map(|start| {
+            let moved = improve_from(&instance, &touched, &start, price)?;
+            Some(self.selected(&moved))
+        });
+        let at = |p: &Priced| p.prices.at(weights);
+        let best = moved.min_by(|a, b| at(a).total_cmp(&at(b)))?;
+        (at(&best) < price).then_some(best)
     }
 
     /// What local moves make of a selection at these weights.
@@ -148,7 +190,8 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
     fn selected(&self, kept: &[bool]) -> Priced {
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
         let items = self.unit.items.iter().zip(kept);
-        for (item, _) in items.filter(|(_, kept)| **kept) {
+        let items = items.filter(|(_, kept)| **kept).map(|(item, _)| item);
+        for item in items.chain(&self.unit.always) {
             shapes.entry(item.shape).or_default().extend(item.column);
         }
         self.priced(Selection::of(shapes))

@@ -7,7 +7,7 @@
 //! without the choice at either of them: two rates tell of all between, and mostly the bound of the
 //! selections without the choice tells at once.
 
-use super::family::{Family, Priced};
+use super::family::{Below, Family, Priced};
 use super::prepare::Prepared;
 use super::select::Selection;
 use super::shape::ShapeId;
@@ -33,6 +33,8 @@ pub(super) struct Flips<'f, 'p, 'm> {
     /// Those without the choice, and the cheapest of them at the model's rates. Where they cannot
     /// be told from all, any selection may be without.
     pub(super) without: Option<(Family<'f, 'p, 'm>, Priced)>,
+    /// Those with it, where the design is not proven.
+    pub(super) with: Option<Family<'f, 'p, 'm>>,
     /// What is chosen in a selection: equal choices are equal values.
     pub(super) chosen: Box<dyn Fn(&Selection) -> Option<BTreeSet<ShapeId>> + 'f>,
     /// Selections without the choice that were found so far.
@@ -46,6 +48,8 @@ pub(super) struct Met {
     pub(super) rate: f64,
     pub(super) at: f64,
     pub(super) other: Selection,
+    /// Whether it is proven that nothing with the choice is cheaper there, nor anything without it.
+    pub(super) proven: bool,
 }
 
 impl Flips<'_, '_, '_> {
@@ -86,22 +90,39 @@ impl Flips<'_, '_, '_> {
             if at < from.min(far) || at > from.max(far) || at == rate {
                 return None;
             }
-            if let Some(between) = self.beaten(&with, statement, at, &other) {
-                self.known.borrow_mut().push(between.clone());
-                other = between;
-                continue;
-            }
+            let mut proven = match self.beaten(&with, statement, at, &other) {
+                Below::Found(between) => {
+                    self.known.borrow_mut().push(between.clone());
+                    other = between;
+                    continue;
+                }
+                Below::Nothing => true,
+                Below::Unknown => false,
+            };
             let between = if (self.chosen)(&other.selection).as_ref() == Some(&wanted) {
                 Some(self.all.priced(other.selection.clone()))
             } else if self.without.is_some() {
                 let (weights, most) = self.at(&with, statement, at);
-                self.all.below(&weights, &with.selection, most)
+                match self.all.below(&weights, &with.selection, most) {
+                    Below::Found(between) => Some(between),
+                    Below::Nothing => None,
+                    Below::Unknown => {
+                        proven = false;
+                        let (own, other) = (&with.selection, &other.selection);
+                        let family = self.with.as_ref();
+                        family.and_then(|f| f.between(&weights, own, other, most))
+                    }
+                }
             } else {
                 None
             };
             let Some(between) = between else {
-                let other = other.selection;
-                return Some(Met { rate, at, other });
+                return Some(Met {
+                    rate,
+                    at,
+                    other: other.selection,
+                    proven,
+                });
             };
             if (self.chosen)(&between.selection).as_ref() == Some(&wanted) {
                 (with, from) = (between, at);
@@ -172,13 +193,15 @@ impl Flips<'_, '_, '_> {
             Some((_, cheapest)) => cheapest,
             None => with,
         };
-        let found = self.beaten(with, statement, far, start)?;
+        let Below::Found(found) = self.beaten(with, statement, far, start) else {
+            return None;
+        };
         self.known.borrow_mut().push(found.clone());
         Some(found)
     }
 
     /// A selection without the choice that is cheaper than a line at some rate.
-    fn beaten(&self, line: &Priced, statement: usize, at: f64, start: &Priced) -> Option<Priced> {
+    fn beaten(&self, line: &Priced, statement: usize, at: f64, start: &Priced) -> Below {
         let (weights, most) = self.at(line, statement, at);
         let family = self
             .without

@@ -5,7 +5,7 @@ use super::display::{Printer, direction, key_part, literal};
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
 use super::popular_key::split_of;
 use super::source;
-use crate::model::{Direction, Function, Model};
+use crate::model::{AggregateFn, Direction, Function, Model};
 use crate::view::Structure;
 use serde_json::{Value, json};
 
@@ -155,6 +155,27 @@ impl Design {
                 frames.push(self.frame(model, get));
                 frames
             }
+            Op::Unite {
+                branches,
+                order,
+                estimate,
+                ..
+            } => {
+                let columns = branches.first().map_or(&[][..], |b| &b.output);
+                let mut frames = outer.to_vec();
+                frames.push(columns.iter().map(|o| o.name.clone()).collect());
+                let order = order
+                    .iter()
+                    .map(|(t, d)| json!([told(t, &frames), direction(*d)]));
+                let steps = branches
+                    .iter()
+                    .map(|branch| json!({ "op": "branch", "steps": self.inner_steps(model, branch, outer) }));
+                let steps: Vec<Value> = steps.map(completed).collect();
+                out.push(json!({ "op": "unite", "order": order.collect::<Vec<_>>(),
+                    "rows": estimate.rows, "reads": estimate.reads, "cost": estimate.cost,
+                    "steps": steps }));
+                frames
+            }
             Op::Elements { input, of } => {
                 let mut frames = self.op_steps(model, input, outer, out);
                 out.push(json!({ "op": "elements" }));
@@ -226,11 +247,21 @@ impl Design {
                 ..
             } => {
                 let frames = self.op_steps(model, input, outer, out);
-                out.push(json!({ "op": "aggregate", "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+                let mut step = json!({ "op": "aggregate", "rows": estimate.rows, "reads": 0, "cost": estimate.cost });
+                let of_groups = aggregates.iter().any(|a| a.stored);
+                if let Some(step) = step.as_object_mut().filter(|_| of_groups) {
+                    // What is aggregated are groups.
+                    step.insert("groups".into(), true.into());
+                }
+                out.push(step);
                 let group = group.iter().map(|t| told(t, &frames));
                 let aggregates = aggregates.iter().map(|a| {
                     let of = a.arg.as_ref().map_or("*".into(), |t| told(t, &frames));
-                    format!("{}({of})", a.function.name())
+                    match (a.stored, a.function) {
+                        (true, AggregateFn::Avg) => format!("avg of {of}"),
+                        (true, _) => of,
+                        (false, function) => format!("{}({of})", function.name()),
+                    }
                 });
                 vec![group.chain(aggregates).collect()]
             }

@@ -1,17 +1,17 @@
 //! What people get wrong in the schemas that they write: reads of everything, orders that no
-//! structure gives, structures that nobody reads, counters among other values.
+//! structure gives, structures that nobody reads, counters among other values; and what they ask
+//! that no structure finds.
 
+use super::assumed::FEW;
 use super::popular_key::totals;
+use super::select::Reader;
 use super::sizes::{Finding, Subject, grouped};
 use super::target::Target;
-use super::{Design, Purpose};
-use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SORTS, UNUSED};
+use super::{Design, PricedPlan, Purpose, WritePlan};
+use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Schema};
 use crate::view::Structure;
 use serde_json::Value;
-
-/// So many rows are read in a moment, by whatever path.
-const FEW: f64 = 1000.0;
 
 /// Findings about a design of a given schema, whose structures come first in it.
 pub(super) fn lint(
@@ -111,6 +111,114 @@ fn tells_apart(model: &Model, s: &Structure) -> bool {
         && s.filter.is_empty()
         && matches!(key.next(), Some(Expr::Path { steps, leaf: Leaf::Attribute(a, inner), .. })
             if steps.is_empty() && inner.is_empty() && model.attribute(*a).unique)
+}
+
+/// Rows that are read to be thrown away: so many are many, whatever they are for.
+const MANY: f64 = 10_000.0;
+/// How many times as many rows as are made use of.
+const FAR_MORE: f64 = 20.0;
+
+/// Findings about a design that nobody gave: plans that read a structure as a whole for a few of its
+/// rows. `readers`: the questions, then the finds of changes, with all ways to answer them.
+pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Vec<Finding> {
+    let question = |p: &PricedPlan| (Subject::Question(p.name.clone()), p.plan.clone());
+    let found = |w: &WritePlan| {
+        let subject = Subject::Change(w.name.clone());
+        let finds = w.finds.clone().into_iter();
+        finds
+            .map(move |plan| (subject.clone(), plan))
+            .collect::<Vec<_>>()
+    };
+    let plans = design.plans.iter().map(question);
+    let plans = plans.chain(design.writes.iter().flat_map(found));
+    let mut out = Vec::new();
+    // What a mix never asks costs nothing there.
+    let asked = plans.zip(readers).filter(|(_, r)| r.weight > 0.0);
+    for ((subject, plan), reader) in asked {
+        for search in searched(design, &design.plan_steps(model, &plan)) {
+            if search.rows <= MANY || search.rows <= FAR_MORE * search.used {
+                continue;
+            }
+            let costs = reader.options.iter().map(|o| o.cost);
+            let least = costs.fold(f64::INFINITY, f64::min);
+            let help = if least * FAR_MORE <= search.cost {
+                "at this rate, keeping a structure for it would cost the changes more than the reads \
+                 of all rows: `querent explain` tells the rate from which on one is kept"
+            } else {
+                "no structure finds these rows, or has them in this order: compare with `=`, `in` or a \
+                 range, and order by, what an instance has or refers to (each alternative of an `or` \
+                 too); what is computed for it can be an attribute that changes keep"
+            };
+            let message = format!(
+                "{} reads all {} rows of `{}` and makes use of {}",
+                name(&subject),
+                grouped(search.rows),
+                search.structure,
+                grouped(search.used.max(1.0)),
+            );
+            out.push(finding(
+                SEARCHES,
+                &search.structure,
+                subject.clone(),
+                (search.rows, search.used),
+                message,
+                help,
+            ));
+        }
+    }
+    out
+}
+
+fn name(subject: &Subject) -> String {
+    match subject {
+        Subject::Question(name) | Subject::Change(name) => format!("`{name}`"),
+        other => other.to_string(),
+    }
+}
+
+/// A structure that is read as a whole.
+struct Search {
+    structure: String,
+    rows: f64,
+    /// Rows that are left of it behind all filters.
+    used: f64,
+    cost: f64,
+}
+
+/// The structures that the steps of a plan read as a whole; those of subplans too.
+fn searched(design: &Design, steps: &[Value]) -> Vec<Search> {
+    let mut out: Vec<Search> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        if let Some(inner) = step.get("steps").and_then(Value::as_array) {
+            out.extend(searched(design, inner));
+        }
+        if !is_whole(design, step) {
+            continue;
+        }
+        // What is left for the answer, or for an aggregate.
+        let behind = steps.iter().skip(at + 1);
+        let behind = behind.take_while(|s| text(s, "op") != "aggregate");
+        let kept = behind.filter(|s| matches!(text(s, "op"), "filter" | "limit"));
+        let rows = number(step, "reads");
+        out.push(Search {
+            structure: text(step, "structure").to_owned(),
+            rows,
+            used: kept.map(|s| number(s, "rows")).fold(rows, f64::min),
+            cost: number(step, "cost"),
+        });
+    }
+    out
+}
+
+/// Whether a step reads a structure as a whole: by nothing, or by what is the same in all rows.
+fn is_whole(design: &Design, step: &Value) -> bool {
+    let bound = step.get("eq").and_then(Value::as_array).map_or(0, Vec::len);
+    let ranged = step.get("range").is_some_and(|r| !r.is_null());
+    let read = matches!(text(step, "op"), "scan" | "get" | "merge");
+    let name = text(step, "structure");
+    let structure = design.structures.iter().find(|s| s.name == name);
+    read && !ranged
+        && structure.is_some_and(|s| s.key().take(bound).all(|e| matches!(e, Expr::Const(_))))
 }
 
 fn finding(

@@ -11,6 +11,7 @@ mod expiry;
 mod family;
 mod flip;
 mod json;
+mod limits;
 mod lint;
 mod options;
 mod plan;
@@ -29,14 +30,18 @@ mod support;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod unit;
 mod weigh;
+mod widths;
+mod worst;
 mod writes;
 
 pub use change::type_filter;
-pub(crate) use options::determines;
 pub use options::free_order;
+pub(crate) use options::{determines, maintainable};
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
 pub use shape::{key_paths, reference_paths};
+pub(crate) use sizes::grouped;
 pub use sizes::{Finding, Heat, Sizes, Subject};
 pub use writes::{Purpose, WritePlan, WriteStep};
 
@@ -253,9 +258,13 @@ fn remake<'m>(
     let mut learned = Learned::default();
     let prepared = Prepared::after(model, options, at, &learned)?;
     let programme = prepared.programme(options);
-    if let Some(selection) = programme.selection_of(design) {
-        let again = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
-        drop(programme);
+    let selection = programme.selection_of(design);
+    let again = selection.and_then(|selection| {
+        let again = assemble::assemble(model, options, mix.clone(), &programme, &selection);
+        Some((selection, again.ok()?))
+    });
+    drop(programme);
+    if let Some((selection, again)) = again {
         let same = (again.total - design.total).abs() <= 1e-9 * design.total.abs();
         // What attempts have learned is not told by a design, and it may have been made with it.
         let wished = !options.lossy && learned.wishes(prepared.planner());
@@ -288,11 +297,12 @@ fn attempt<'m>(
         .solve(&BTreeSet::new())
         .ok_or(DesignError::Infeasible)?;
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
+    let found = match &options.given {
+        Some(schema) => lint::lint(model, &options.target, &design, schema),
+        None => lint::searches(model, &design, programme.readers),
+    };
     drop(programme);
-    if let Some(schema) = &options.given {
-        let found = lint::lint(model, &options.target, &design, schema);
-        design.warnings.extend(found);
-    }
+    design.warnings.extend(found);
     for finding in &mut design.warnings {
         finding.mixes.extend(mix.clone());
     }

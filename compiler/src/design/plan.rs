@@ -3,7 +3,8 @@
 //! A plan is a tree of few operators over **tuples of frames**. A frame is one row of one structure
 //! (columns by position in [`crate::view::Structure::values`]) or one computed record. The leaf of
 //! every tree is [`Op::Input`]: at the top it yields one empty tuple, in a subplan it yields the
-//! outer tuple, so that a correlated subquery is nothing special.
+//! outer tuple, so that a correlated subquery is nothing special. [`Op::Unite`] is a leaf too: its
+//! branches are plans that start from the same outer tuple.
 
 use crate::model::{AggregateFn, Binary, Compare, Direction, Function, Page, ParamId, Type};
 use crate::value::Value;
@@ -83,6 +84,21 @@ pub enum Op {
         /// Price.
         estimate: Estimate,
     },
+    /// The rows of several plans over the outer tuple, each distinct one once; appends a computed
+    /// frame, whose columns are those of the plans' answers, to the outer tuple.
+    Unite {
+        /// The plans: each answers with the same columns, and none has a cursor.
+        branches: Vec<Plan>,
+        /// How many of the first columns tell rows apart: of rows that are alike in these, which
+        /// are alike in all others too, the first is kept.
+        keys: u16,
+        /// The order of the result, in terms of the new frame, which each branch gives by itself
+        /// (in which they are merged, so that a limit stops all of them early); empty: branch
+        /// after branch.
+        order: Vec<(Term, Direction)>,
+        /// Price.
+        estimate: Estimate,
+    },
     /// For each input tuple, each element of a collection; appends a computed frame
     /// (0: value, 1: position, 2: map key). Inner: an empty collection drops the tuple.
     Elements {
@@ -155,6 +171,7 @@ impl Op {
     pub fn first_read(&self) -> Option<StructureId> {
         match self {
             Op::Input => None,
+            Op::Unite { branches, .. } => branches.iter().find_map(|b| b.root.first_read()),
             Op::Get { input, get, .. } | Op::Merge { input, get, .. } => {
                 input.first_read().or(Some(get.structure))
             }
@@ -178,6 +195,10 @@ pub struct Aggregation {
     pub distinct: bool,
     /// What is aggregated (null is passed over); none: tuples are counted.
     pub arg: Option<Term>,
+    /// What is aggregated is what a structure of groups stores of this aggregate, over some of the
+    /// group's bindings each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stored: bool,
 }
 
 /// One read of one structure: a key prefix, and a range of the part behind it.

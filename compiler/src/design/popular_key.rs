@@ -42,7 +42,10 @@ pub fn totals<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
         let [(part, _)] = s.clustering.as_slice() else {
             return false;
         };
-        s.kind == Kind::Groups && s.partition == split.partition && *part == split.number()
+        s.kind == Kind::Groups
+            && s.filter.is_empty()
+            && s.partition == split.partition
+            && *part == split.number()
     })
 }
 
@@ -81,8 +84,7 @@ impl Planner<'_> {
 
     /// Rows of the largest partition that leaves head room; none where no number of rows does.
     fn capacity(&self, s: &Structure) -> Option<u64> {
-        let partition: Vec<&Expr> = s.partition.iter().collect();
-        let (mut fits, mut beyond) = (0, self.stats.rows_per(s, &partition).max as u64 + 1);
+        let (mut fits, mut beyond) = (0, self.stats.largest(s).rows as u64 + 1);
         while fits + 1 < beyond {
             let middle = fits.midpoint(beyond);
             if self.fits_with(s, middle as f64, FILL) {
@@ -142,7 +144,10 @@ impl Planner<'_> {
 /// How many sub-partitions a key has, of a structure that is not split yet.
 fn sub_partitions(stats: Stats, s: &Structure, capacity: u64) -> Extent {
     let partition: Vec<&Expr> = s.partition.iter().collect();
-    let rows = stats.rows_per(s, &partition);
+    let rows = Extent {
+        avg: stats.rows_per(s, &partition),
+        max: stats.largest(s).rows,
+    };
     // Only what fills those before it opens another: n rows are in ceil(n / capacity) of them.
     let max = (rows.max / capacity as f64).ceil().max(1.0);
     let avg = 1.0 + (rows.avg - 1.0).max(0.0) / capacity as f64;

@@ -1,10 +1,10 @@
 //! From a model to all that the selection is made from: candidates, plan options of every
 //! statement, effects of every change, and what must be kept whatever it costs.
 
+use super::limits::Tried;
 use super::options::{PlanOption, Planner};
 use super::select::{Home, Programme, Reader, Writer};
 use super::shape::{self, Requirement, Shape, ShapeId, field_paths};
-use super::sizes::Thermometer;
 use super::spread::{Learned, spread};
 use super::stats::Extent;
 use super::target::Support;
@@ -68,12 +68,9 @@ impl<'m> Prepared<'m> {
         if rules.support != Support::Shared {
             support::offer(&mut planner);
         }
-        let mut readers: Vec<Reader> = Vec::new();
+        let mut tried: Vec<Tried> = Vec::new();
         for (question, options) in model.questions.iter().zip(enumerated.questions) {
-            readers.push(Reader {
-                weight: weight(&question.rates),
-                options: within_limits(&planner, weight(&question.rates), options),
-            });
+            tried.push(Tried::new(&planner, weight(&question.rates), options));
         }
         let mut writers = Vec::new();
         let checked = |e| {
@@ -96,16 +93,15 @@ impl<'m> Prepared<'m> {
                     options.iter_mut().for_each(|o| o.cost = 0.0);
                 }
             }
-            readers.extend(finds.into_iter().map(|options| Reader {
-                weight,
-                options: within_limits(&planner, weight, options),
-            }));
+            let finds = finds.into_iter();
+            tried.extend(finds.map(|options| Tried::new(&planner, weight, options)));
             let effects = change::effects(&planner.stats, change, &found);
             writers.push(Writer {
                 weight,
                 effects: effects.into_iter().map(checked).collect(),
             });
         }
+        let readers = readers(model, options, mix, learned, tried);
         let mut inserted = Vec::new();
         for (root, _) in model.expiring() {
             let by_one = |c: &Change| expiry::inserted(model, c, root);
@@ -206,6 +202,31 @@ impl<'m> Prepared<'m> {
     }
 }
 
+/// The statements with the options that the target's limits leave.
+///
+/// Whether keeping to them is out of proportion is not for the few structures of a schema to say: the
+/// same structures are then read in the same way, whether they were designed or given.
+fn readers(
+    model: &Model,
+    options: &Options,
+    mix: usize,
+    learned: &Learned,
+    tried: Vec<Tried>,
+) -> Vec<Reader> {
+    let mut bounded: Vec<bool> = tried.iter().map(Tried::bounded).collect();
+    if options.given.is_some() && tried.iter().any(Tried::torn) {
+        let open = Options {
+            given: None,
+            ..options.clone()
+        };
+        if let Ok(open) = Prepared::after(model, &open, mix, learned) {
+            bounded = open.readers.iter().map(|r| r.bounded).collect();
+        }
+    }
+    let readers = tried.into_iter().zip(bounded);
+    readers.map(|(t, bounded)| t.reader(bounded)).collect()
+}
+
 /// Every structure that was given, with all its columns: there is no other home of what it keeps.
 /// They are the first candidates.
 fn given(options: &Options) -> Vec<Vec<Home>> {
@@ -237,55 +258,6 @@ impl Planner<'_> {
     }
 }
 
-/// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
-/// read everything instead is no way to keep a partition small.
-const FOR_LIMITS: f64 = 100.0;
-
-/// The options without a structure whose partitions outgrow the target or are read too often by
-/// this statement alone; all of them where those are out of proportion or there are none: the
-/// design then warns. What was given is kept as it is.
-fn within_limits(planner: &Planner, rate: f64, options: Vec<PlanOption>) -> Vec<PlanOption> {
-    let within = |o: &PlanOption| {
-        let mut kept: BTreeMap<ShapeId, Vec<usize>> = BTreeMap::new();
-        for r in &o.requires {
-            kept.entry(r.shape).or_default().extend(r.column);
-        }
-        let mut kept = kept.iter();
-        kept.all(|(&shape, columns)| planner.is_given(shape) || !planner.oversize(shape, columns))
-            && !too_hot(planner, rate, o)
-    };
-    let cheapest = |o: &mut dyn Iterator<Item = &PlanOption>| {
-        o.map(|o| o.cost).min_by(f64::total_cmp).unwrap_or(f64::MAX)
-    };
-    let best = cheapest(&mut options.iter());
-    let kept = cheapest(&mut options.iter().filter(|o| within(o)));
-    if kept <= best * FOR_LIMITS {
-        options.into_iter().filter(within).collect()
-    } else {
-        options
-    }
-}
-
-/// Whether a statement of this rate reads some partition more often than the target serves it.
-fn too_hot(planner: &Planner, rate: f64, option: &PlanOption) -> bool {
-    let limit = planner.target.limits.partition_reads;
-    let Some(limit) = limit.filter(|_| planner.model.timed) else {
-        return false;
-    };
-    let mut thermometer = Thermometer {
-        stats: planner.stats,
-        target: planner.target,
-        structure: |id| {
-            let shape = planner.shapes.all.get(id as ShapeId);
-            shape.map(|s| &s.structure)
-        },
-        heats: BTreeMap::new(),
-    };
-    thermometer.plan("", rate, &option.plan, &mut vec![]);
-    let mut heats = thermometer.heats.values();
-    heats.any(|h| h.read_units > limit.per_second)
-}
-
 #[derive(Default)]
 struct Enumerated {
     questions: Vec<Vec<PlanOption>>,
@@ -299,6 +271,7 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
         // The first round makes candidates, the second matches everything against all of them.
         planner.growing = true;
         round(planner).complete(planner.model)?;
+        planner.unite_groups();
         planner.growing = false;
         return round(planner).complete(planner.model);
     };

@@ -6,6 +6,7 @@ use super::options::Planner;
 use super::select::{Programme, Selection};
 use super::shape::{Requirement, ShapeId};
 use super::spread::{directory, spread};
+use super::stats::{Extent, NONE};
 use super::support::{self, Branch, Lookup};
 use crate::model::{EntityId, ReferenceId};
 use crate::view::reads::Route;
@@ -35,11 +36,10 @@ impl NeedPrice {
 }
 
 /// Rows that an effect writes to one structure.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Write {
-    pub(crate) puts: f64,
-    pub(crate) deletes: f64,
-    pub(crate) rows_max: f64,
+    pub(crate) puts: Extent,
+    pub(crate) deletes: Extent,
     /// Rows read before they are written.
     pub(crate) reads: f64,
     pub(crate) cost: f64,
@@ -152,10 +152,14 @@ impl Programme<'_, '_> {
                 if !hit.key && hit.columns.is_disjoint(columns) {
                     continue;
                 }
-                let write = writes.entry(shape).or_default();
-                write.puts += hit.puts;
-                write.deletes += hit.deletes;
-                write.rows_max += hit.rows_max;
+                let write = writes.entry(shape).or_insert(Write {
+                    puts: NONE,
+                    deletes: NONE,
+                    reads: 0.0,
+                    cost: 0.0,
+                });
+                write.puts = write.puts.and(hit.puts);
+                write.deletes = write.deletes.and(hit.deletes);
                 write.reads += hit.read_first + hit.listed;
                 write.cost += self.hit_cost(shape, hit);
                 need(writing.needs);
@@ -217,7 +221,7 @@ impl Programme<'_, '_> {
             // A row that is written is evaluated and written as a whole.
             let kept = columns.iter().map(|&column| KeptColumn {
                 column,
-                cost: hit.puts * self.width(shape, column) * byte,
+                cost: hit.puts.avg * self.width(shape, column) * byte,
                 needs: reading.column_needs(stats, effect, &route, &hit, column),
             });
             let writing = Writing {
@@ -359,7 +363,7 @@ impl Programme<'_, '_> {
     pub(super) fn hit_cost(&self, shape: ShapeId, hit: &Hit) -> f64 {
         let cost = &self.planner.target.cost;
         let among = self.planner.stats.rows(self.planner.shapes.get(shape));
-        cost.writes(hit.puts, hit.deletes, among)
+        cost.writes(hit.puts.avg, hit.deletes.avg, among)
             + cost.gets(hit.read_first + hit.numbered, among)
             + (hit.read_first + hit.listed) * cost.row
     }
@@ -421,7 +425,7 @@ impl Planner<'_> {
             let directory = self.known_directory(s)?;
             let bound: Vec<_> = s.partition.iter().take(spread.before).collect();
             let present = self.stats.rows_per(self.shapes.get(directory), &bound);
-            finder.gets = 1.0 + present.avg * finder.gets;
+            finder.gets = 1.0 + present * finder.gets;
             finder.directory = Some(directory);
         }
         Some(finder)

@@ -21,6 +21,11 @@ use std::rc::Rc;
 pub(crate) struct Reader {
     pub(crate) weight: f64,
     pub(crate) options: Vec<PlanOption>,
+    /// Options that no structure is built for, since it would outgrow the target with what they
+    /// read; but where it is built with all of that anyway, it may be read.
+    pub(crate) anyway: Vec<PlanOption>,
+    /// Whether the statement keeps to the target's limits.
+    pub(crate) bounded: bool,
 }
 
 /// A change: its weight and effects, with the needs of its checks.
@@ -333,16 +338,20 @@ impl Reader {
     pub(crate) fn settled(&self, at: usize, selection: &Selection) -> Option<&PlanOption> {
         match &selection.picked {
             Some(picked) => self.options.get(*picked.get(at)?),
-            None => self.best(selection),
+            None => cheapest(self.options.iter().chain(&self.anyway), selection),
         }
     }
 
-    /// The cheapest option that a selection allows.
+    /// The cheapest option that a selection allows, of those that it is made for.
     pub(crate) fn best(&self, selection: &Selection) -> Option<&PlanOption> {
-        let allowed = self
-            .options
-            .iter()
-            .filter(|o| o.requires.iter().all(|r| selection.has(r)));
-        allowed.min_by(|a, b| a.cost.total_cmp(&b.cost))
+        cheapest(self.options.iter(), selection)
     }
+}
+
+fn cheapest<'o>(
+    options: impl Iterator<Item = &'o PlanOption>,
+    selection: &Selection,
+) -> Option<&'o PlanOption> {
+    let allowed = options.filter(|o| o.requires.iter().all(|r| selection.has(r)));
+    allowed.min_by(|a, b| a.cost.total_cmp(&b.cost))
 }

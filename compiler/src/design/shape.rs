@@ -129,6 +129,41 @@ impl Shapes {
         ))
     }
 
+    /// The record that a given shape keeps as a whole, of which an expression is a part, and the way
+    /// from it to the part. A shape whose columns are open keeps the part by itself.
+    pub(crate) fn whole_of(&self, shape: ShapeId, expr: &Expr) -> Option<(Expr, Vec<u16>)> {
+        let Shape {
+            structure,
+            may_keep: Some(allowed),
+            ..
+        } = self.all.get(shape)?
+        else {
+            return None;
+        };
+        let Expr::Path {
+            node,
+            element,
+            steps,
+            leaf: Leaf::Attribute(attribute, path),
+        } = expr
+        else {
+            return None;
+        };
+        let lengths = (0..path.len()).rev();
+        lengths
+            .map(|length| path.split_at(length))
+            .find_map(|(whole, part)| {
+                let whole = Expr::Path {
+                    node: *node,
+                    element: element.clone(),
+                    steps: steps.clone(),
+                    leaf: Leaf::Attribute(*attribute, whole.to_vec()),
+                };
+                let kept = structure.columns.contains(&whole) || allowed.contains(&whole);
+                kept.then(|| (whole, part.to_vec()))
+            })
+    }
+
     pub(crate) fn get(&self, shape: ShapeId) -> &Structure {
         #[expect(clippy::indexing_slicing, reason = "ids come from `intern`")]
         &self.all[shape].structure

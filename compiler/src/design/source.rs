@@ -106,7 +106,7 @@ pub(super) fn column(printer: &Printer, expr: &Expr) -> String {
             format!("{} {{ {body} }}", path.trim_end_matches('@'))
         }
         Expr::Shape { present, items } => {
-            let path = printer.expr(present);
+            let path = printer.expr(&printer.whole(present));
             let items = selected(&printer.clone().within(&path), items);
             format!("{path} {{ {items} }}")
         }

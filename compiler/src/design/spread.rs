@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Widths of buckets, the widest first: the widest that fits is read with the fewest gets.
-const WIDTHS: [Function; 4] = [
+pub(super) const WIDTHS: [Function; 4] = [
     Function::Year,
     Function::Month,
     Function::Day,
@@ -141,13 +141,17 @@ impl Planner<'_> {
         Some((directory, eq.collect::<Option<_>>()?))
     }
 
+    /// Whether the pieces of a structure must be listed: an ordered target reads all buckets by a
+    /// prefix of the key, but an insert into what is split asks for the totals on every target.
+    pub(super) fn needs_directory(&self, s: &Structure) -> bool {
+        let ordered = self.target.capabilities.ordered_partitions;
+        spread(self.model, s).is_some_and(|spread| spread.split.is_some() || !ordered)
+    }
+
     /// A directory for pieces that were given without one.
     pub(super) fn directory_for(&self, s: &Structure) -> Option<Structure> {
         let capabilities = &self.target.capabilities;
-        let spread = spread(self.model, s)?;
-        // An ordered target reads all buckets by a prefix of the key.
-        let needed = spread.split.is_some() || !capabilities.ordered_partitions;
-        let missing = needed && self.known_directory(s).is_none();
+        let missing = self.needs_directory(s) && self.known_directory(s).is_none();
         let mut directory = directory(self.model, s).filter(|_| missing)?;
         if directory.partition.is_empty() && capabilities.partition_required {
             directory.partition.push(everything());
@@ -181,7 +185,7 @@ pub(crate) fn bucket_follows(part: &Expr, width: Function, of: &Expr) -> bool {
 }
 
 /// The time inside a key part: what its buckets are made of.
-fn time_of(ty: &Type, part: &Expr) -> Option<Expr> {
+pub(super) fn time_of(ty: &Type, part: &Expr) -> Option<Expr> {
     match (ty, part) {
         (Type::Timestamp | Type::Date, Expr::Call(f, args)) if f.rounds_time() => {
             args.first().cloned()
@@ -266,7 +270,7 @@ impl Learned {
 }
 
 /// The structure before it was spread, columns left open.
-fn unspread(model: &Model, s: &Structure) -> Structure {
+pub(super) fn unspread(model: &Model, s: &Structure) -> Structure {
     let before = spread(model, s).map_or(s.partition.len(), |s| s.before);
     Structure {
         name: String::new(),
@@ -275,6 +279,33 @@ fn unspread(model: &Model, s: &Structure) -> Structure {
         hashed: vec![],
         ..s.clone()
     }
+}
+
+/// The structure in the narrowest buckets that its key has a time for: what they do not bring down
+/// none do.
+pub(super) fn narrowest(model: &Model, s: &Structure) -> Option<Structure> {
+    let (part, ty, of) = time_in(model, s)?;
+    let widths = WIDTHS.into_iter().rev();
+    let mut widths = widths.filter(|width| fits_time(&ty, *width));
+    let width = widths.find(|width| bucket_follows(part, *width, &of))?;
+    let mut cut = s.clone();
+    cut.partition.push(Expr::Call(width, vec![of]));
+    Some(cut)
+}
+
+/// The first time in a structure's clustering key, its type, and what buckets of it are made of.
+fn time_in<'s>(model: &Model, s: &'s Structure) -> Option<(&'s Expr, Type, Expr)> {
+    let scope = Scope::new(model, s.anchor, &s.over);
+    s.clustering.iter().find_map(|(part, _)| {
+        let (ty, optional) = scope.type_of(model, &[], part);
+        // No get finds a bucket of no time.
+        let of = time_of(&ty, part).filter(|_| !optional)?;
+        Some((part, ty, of))
+    })
+}
+
+fn fits_time(ty: &Type, width: Function) -> bool {
+    !(matches!(ty, Type::Date) && width == Function::Hour)
 }
 
 fn with_columns(s: &Structure, columns: Vec<Expr>) -> Structure {
@@ -345,8 +376,7 @@ impl Planner<'_> {
     }
 
     fn holds(&self, s: &Structure, fill: f64) -> bool {
-        let bound: Vec<&Expr> = s.partition.iter().collect();
-        self.holds_with(s, self.stats.rows_per(s, &bound).max, fill)
+        self.holds_with(s, self.stats.largest(s).rows, fill)
     }
 
     fn holds_with(&self, s: &Structure, rows: f64, fill: f64) -> bool {
@@ -404,14 +434,7 @@ impl Planner<'_> {
 
     /// The structure cut into buckets of each width whose directory fits, the widest first.
     fn bucketed(&self, s: &Structure) -> Vec<Structure> {
-        let scope = Scope::new(self.model, s.anchor, &s.over);
-        let time = s.clustering.iter().find_map(|(part, _)| {
-            let (ty, optional) = scope.type_of(self.model, &[], part);
-            // No get finds a bucket of no time.
-            let of = time_of(&ty, part).filter(|_| !optional)?;
-            Some((part, ty, of))
-        });
-        let Some((part, ty, of)) = time else {
+        let Some((part, ty, of)) = time_in(self.model, s) else {
             return vec![];
         };
         let cut = |width: Function| {
@@ -422,7 +445,7 @@ impl Planner<'_> {
         };
         WIDTHS
             .into_iter()
-            .filter(|width| !(matches!(ty, Type::Date) && *width == Function::Hour))
+            .filter(|width| fits_time(&ty, *width))
             .filter_map(cut)
             .collect()
     }

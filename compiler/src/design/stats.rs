@@ -1,19 +1,20 @@
-//! Volumes: how many, how wide, how skewed. Averages price a design; maxima prove its limits.
+//! Volumes: how many, how wide, on average. They price a design; `worst.rs` proves its limits.
 
 use super::assumed::{LIST, RANGE};
 use super::target::Rules;
+use super::widths::collection;
 use crate::model::{
-    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, Pred, ReferenceId, Size,
+    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, Pred, ReferenceId,
     Statement, Type, Unfold,
 };
 use crate::view::typing::{NodeType, Scope};
 use crate::view::{Kind, Structure};
 use std::collections::BTreeMap;
 
+/// Distinct elements of a collection of which nothing is stated.
+const ELEMENTS: f64 = 1e6;
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
-/// Where a maximum is not stated, it is this many times the average.
-const MAX_OVER_AVG: f64 = 100.0;
 
 /// Volumes of one model.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,19 @@ pub(crate) struct Stats<'a> {
 pub(crate) struct Extent {
     pub(crate) avg: f64,
     pub(crate) max: f64,
+}
+
+/// None of something.
+pub(crate) const NONE: Extent = Extent { avg: 0.0, max: 0.0 };
+
+impl Extent {
+    /// This and another.
+    pub(crate) fn and(self, other: Extent) -> Extent {
+        Extent {
+            avg: self.avg + other.avg,
+            max: self.max + other.max,
+        }
+    }
 }
 
 impl Stats<'_> {
@@ -80,12 +94,17 @@ impl Stats<'_> {
                 };
                 let (ty, _) = scope.type_of(self.model, &[], expr);
                 let Some(owner) = owner else {
-                    return type_cardinality(self.model, &ty, 1e6);
+                    return self.element_values(scope, expr).unwrap_or(ELEMENTS);
                 };
                 let count = self.count(owner);
                 match leaf {
                     Leaf::Attribute(a, _) => {
-                        let stated = self.model.attribute(*a).cardinality;
+                        let attribute = self.model.attribute(*a);
+                        let stated = if attribute.unique {
+                            Some(count)
+                        } else {
+                            attribute.cardinality
+                        };
                         // What the database numbers itself is no attribute that rules speak of.
                         let hidden = self
                             .model
@@ -125,6 +144,28 @@ impl Stats<'_> {
             }
             Expr::Const(_) => 1.0,
             _ => 1000.0,
+        }
+    }
+
+    /// Distinct values of a collection's elements, or of a part of them, as far as that is stated: of
+    /// a map the keys are what its attribute counts, of a list or set the elements.
+    pub(crate) fn element_values(&self, scope: &Scope, expr: &Expr) -> Option<f64> {
+        let Expr::Path { node, leaf, .. } = expr else {
+            return None;
+        };
+        let map = matches!(scope.node(*node), NodeType::Element(_, Some(_)));
+        let counted = match leaf {
+            Leaf::Element(_) => !map,
+            Leaf::MapKey => true,
+            _ => false,
+        };
+        let attribute = scope.collection(*node).filter(|_| counted);
+        let stated = attribute.and_then(|a| self.model.attribute(a).cardinality);
+        let (ty, _) = scope.type_of(self.model, &[], expr);
+        let of_type = self.model.values_of(&ty);
+        match (stated, of_type) {
+            (Some(a), Some(b)) => Some(a.min(b).max(1.0)),
+            (a, b) => a.or(b).map(|n| n.max(1.0)),
         }
     }
 
@@ -173,7 +214,7 @@ impl Stats<'_> {
 
     /// Whether a value follows from others among which it may be itself: from the arguments of a
     /// function, from a finer rounding of the same time, or from what names the instance it is of.
-    fn follows<'e>(
+    pub(crate) fn follows<'e>(
         &self,
         scope: &Scope,
         expr: &Expr,
@@ -219,7 +260,7 @@ impl Stats<'_> {
 
     /// Whether what is given names one instance, at the end of a way: by its key or by something
     /// unique.
-    fn named(
+    pub(crate) fn named(
         &self,
         entity: EntityId,
         node: NodeId,
@@ -261,11 +302,18 @@ impl Stats<'_> {
     /// Seconds between the earliest and the latest of the times: how long an instance lives, else
     /// how long it takes to insert as many as there are.
     fn span(&self, scope: &Scope, times: &[Expr]) -> f64 {
+        self.time_of(scope, times)
+            .and_then(|e| self.lifetime(e))
+            .unwrap_or(10.0 * 365.0 * DAY)
+    }
+
+    /// The entity whose time is rounded.
+    pub(crate) fn time_of(&self, scope: &Scope, times: &[Expr]) -> Option<EntityId> {
         let time = match times {
             [Expr::Call(_, args)] => args.first(),
             times => times.first(),
         };
-        let owner = match time {
+        match time {
             Some(Expr::Path { node, steps, .. }) => match steps.last() {
                 Some(&step) => Some(self.model.reference(step).target),
                 None => match scope.node(*node) {
@@ -274,13 +322,10 @@ impl Stats<'_> {
                 },
             },
             _ => None,
-        };
-        owner
-            .and_then(|e| self.lifetime(e))
-            .unwrap_or(10.0 * 365.0 * DAY)
+        }
     }
 
-    fn lifetime(&self, entity: EntityId) -> Option<f64> {
+    pub(crate) fn lifetime(&self, entity: EntityId) -> Option<f64> {
         let root = self.model.entity(entity).root;
         if let Some(millis) = self.model.entity(root).expires {
             return Some(millis as f64 / 1000.0);
@@ -369,103 +414,17 @@ impl Stats<'_> {
         }
     }
 
-    /// Rows per value of the given key parts, on average and at most.
-    pub(crate) fn rows_per(&self, s: &Structure, bound: &[&Expr]) -> Extent {
+    /// Rows per value of the given key parts.
+    pub(crate) fn rows_per(&self, s: &Structure, bound: &[&Expr]) -> f64 {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let rows = self.rows(s);
         let groups = self.values(&scope, bound.iter().copied());
-        let avg = (rows / groups.max(1.0)).min(rows);
-        let unbound = s.key().filter(|e| !bound.contains(e)).count();
-        if unbound == 0 {
-            return Extent {
-                avg: avg.min(1.0),
-                max: 1.0,
-            };
+        let per = (rows / groups.max(1.0)).min(rows);
+        if s.key().all(|e| bound.contains(&e)) {
+            per.min(1.0)
+        } else {
+            per
         }
-        let mut max = match self.most(s, bound) {
-            Some(stated) => stated.min(rows),
-            None if bound.is_empty() => rows,
-            None => rows.min(MAX_OVER_AVG * avg.max(1.0)),
-        };
-        // What spreads a partition divides the largest one too.
-        let spread = super::spread::spread(self.model, s);
-        if let Some(split) = spread.as_ref().and_then(|s| s.split)
-            && s.partition.iter().all(|p| bound.contains(&p))
-        {
-            max = max.min(split.capacity as f64);
-        } else if let Some(spread) = spread {
-            let parts = s.partition.iter().skip(spread.before);
-            let others = bound.iter().copied();
-            let divides = |p: &&Expr| bound.contains(p) && !self.follows(&scope, p, &others);
-            for part in parts.filter(divides) {
-                max /= self.cardinality(&scope, part);
-            }
-        }
-        if s.kind == Kind::Groups {
-            let free = s.key().filter(|e| !bound.contains(e));
-            max = max.min(match super::popular_key::totals(self.model, s) {
-                Some(split) if bound.len() == s.partition.len() => split.most,
-                _ => self.values(&scope, free),
-            });
-        }
-        Extent {
-            avg,
-            max: max.max(avg).max(1.0),
-        }
-    }
-
-    /// The most bindings that share one value of the given key parts, as far as the model states
-    /// it: where they hold the whole key of the instance at one of the nodes, or of one that it
-    /// refers to.
-    fn most(&self, s: &Structure, bound: &[&Expr]) -> Option<f64> {
-        let scope = Scope::new(self.model, s.anchor, &s.over);
-        let of_node = |node: NodeId| {
-            let NodeType::Instance(entity) = scope.node(node) else {
-                return None;
-            };
-            let mut most = self.sharing(entity, node, bound)?;
-            // From an unfolded node back to the anchor: each leads to one of those above, which
-            // as many share as refer to it. What is unfolded beside the way multiplies.
-            let mut beside: Vec<bool> = vec![true; s.over.len()];
-            let mut at = node;
-            while let Some(above) = usize::from(at).checked_sub(1) {
-                let unfold = s.over.get(above)?;
-                let Many::Back(_) = unfold.many else {
-                    return None;
-                };
-                let steps = unfold.steps.iter();
-                most *= steps.map(|r| self.referrers(*r).max).product::<f64>();
-                *beside.get_mut(above)? = false;
-                at = unfold.parent;
-            }
-            let others = s.over.iter().zip(beside).filter(|(_, beside)| *beside);
-            let fan: f64 = others.map(|(u, _)| self.fan(u, &scope).max).product();
-            Some(most * fan)
-        };
-        let nodes = 0..=s.over.len() as NodeId;
-        nodes.filter_map(of_node).min_by(f64::total_cmp)
-    }
-
-    /// The most instances at a node that share one value of the given paths from there, as far as
-    /// the model states it.
-    fn sharing(&self, entity: EntityId, node: NodeId, bound: &[&Expr]) -> Option<f64> {
-        let given = |e: &Expr| bound.contains(&e);
-        let own = self.key_given(entity, node, &[], &given).then_some(1.0);
-        let stated = bound.iter().filter_map(|e| match e {
-            Expr::Path {
-                node: at, steps, ..
-            } if *at == node => Some(steps),
-            _ => None,
-        });
-        let stated = stated.flat_map(|steps| {
-            (1..=steps.len()).filter_map(|n| {
-                let way = steps.get(..n)?;
-                let end = self.model.reference(*way.last()?).target;
-                let most: f64 = way.iter().map(|r| self.referrers(*r).max).product();
-                self.key_given(end, node, way, &given).then_some(most)
-            })
-        });
-        own.into_iter().chain(stated).min_by(f64::total_cmp)
     }
 
     /// Whether the whole key of the instance at the end of a way is given.
@@ -486,38 +445,8 @@ impl Stats<'_> {
         })
     }
 
-    /// How many instances the filter of an update or delete finds, whatever finds them: on average,
-    /// and at most those that share the values that it compares with `=`. What else it says may hold
-    /// for all.
-    pub(crate) fn found(&self, entity: EntityId, filter: &[Pred]) -> Extent {
-        let query = super::change::find_query(self.model, entity, filter);
-        let scope = Scope::new(self.model, query.anchor, &[]);
-        let avg = self.count(entity) * self.passes(&scope, &query.filter);
-        let mut bound = Vec::new();
-        for pred in filter {
-            if let Pred::Compare(path, Compare::Eq, _) = pred {
-                bound.extend(self.identified(entity, path));
-                bound.push(path.clone());
-            }
-        }
-        let count = self.count(entity);
-        let mut avg = avg;
-        let most = match self.sharing(query.anchor, 0, &bound.iter().collect::<Vec<_>>()) {
-            Some(stated) => {
-                avg = avg.min(stated);
-                stated
-            }
-            None if bound.is_empty() => count,
-            None => MAX_OVER_AVG * avg.max(1.0),
-        };
-        Extent {
-            avg,
-            max: most.min(count).max(avg).max(1.0),
-        }
-    }
-
     /// The key of the instance that a path names by something unique or as a whole.
-    fn identified(&self, entity: EntityId, path: &Expr) -> Vec<Expr> {
+    pub(crate) fn identified(&self, entity: EntityId, path: &Expr) -> Vec<Expr> {
         let Expr::Path {
             node: 0,
             element,
@@ -549,65 +478,6 @@ impl Stats<'_> {
             .collect()
     }
 
-    /// The share of all that happens to a structure's rows that falls on the hottest value of the
-    /// given key parts: by what the model states of the largest, else evenly.
-    pub(crate) fn share(&self, s: &Structure, bound: &[&Expr]) -> f64 {
-        let scope = Scope::new(self.model, s.anchor, &s.over);
-        let total = self.bindings(s).max(1.0);
-        let values = self.values(&scope, bound.iter().copied());
-        let even = 1.0 / values.clamp(1.0, total);
-        let stated = self.most(s, bound).map_or(0.0, |most| most / total);
-        even.max(stated).min(1.0)
-    }
-
-    /// Bytes of an expression's value.
-    pub(crate) fn bytes(&self, scope: &Scope, expr: &Expr) -> Extent {
-        match expr {
-            Expr::Nested(from, query) => {
-                let inner = scope.inner(self.model, *from, &query.over);
-                let mut fan = Extent { avg: 1.0, max: 1.0 };
-                for u in &query.over {
-                    let f = self.fan(u, &inner);
-                    fan = Extent {
-                        avg: fan.avg * f.avg,
-                        max: fan.max * f.max,
-                    };
-                }
-                let mut row = Extent { avg: 4.0, max: 4.0 };
-                for item in &query.select {
-                    let b = self.bytes(&inner, &item.expr);
-                    row = Extent {
-                        avg: row.avg + b.avg,
-                        max: row.max + b.max,
-                    };
-                }
-                Extent {
-                    avg: fan.avg * row.avg,
-                    max: fan.max * row.max,
-                }
-            }
-            _ => type_bytes(self.model, &scope.type_of(self.model, &[], expr).0),
-        }
-    }
-
-    /// Elements of the largest collection of a column; 0 where it has none.
-    pub(crate) fn elements(&self, scope: &Scope, column: &Expr) -> f64 {
-        match column {
-            Expr::Nested(from, query) => {
-                let inner = scope.inner(self.model, *from, &query.over);
-                let fans = query.over.iter().map(|u| self.fan(u, &inner).max);
-                let own: f64 = fans.product();
-                let limit = match query.limit {
-                    Some(Expr::Const(crate::value::Value::Int(n))) => n as f64,
-                    _ => f64::INFINITY,
-                };
-                let below = query.select.iter().map(|i| self.elements(&inner, &i.expr));
-                below.fold(own.min(limit), f64::max)
-            }
-            _ => type_elements(&scope.type_of(self.model, &[], column).0),
-        }
-    }
-
     /// The fields of an entity's row that are not in its key. The number of a sub-partition is not
     /// among them: it is a fact only where a design splits, and has its home then.
     pub(crate) fn value_fields(&self, entity: EntityId) -> Vec<Field> {
@@ -622,86 +492,6 @@ impl Stats<'_> {
     }
 }
 
-fn collection(ty: &Type) -> Extent {
-    match ty {
-        Type::List(_, s) | Type::Set(_, s) | Type::Map(_, _, s) => extent(s),
-        _ => Extent { avg: 1.0, max: 1.0 },
-    }
-}
-
-/// Elements of the largest collection that a value of a type holds.
-fn type_elements(ty: &Type) -> f64 {
-    match ty {
-        Type::List(t, _) | Type::Set(t, _) | Type::Map(_, t, _) => {
-            collection(ty).max.max(type_elements(t))
-        }
-        Type::Record(fields) => {
-            let inner = fields.iter().map(|f| type_elements(&f.ty));
-            inner.fold(0.0, f64::max)
-        }
-        _ => 0.0,
-    }
-}
-
-fn extent(size: &Size) -> Extent {
-    Extent {
-        avg: size.avg,
-        max: size.max.unwrap_or(size.avg * MAX_OVER_AVG),
-    }
-}
-
 fn type_cardinality(model: &Model, ty: &Type, count: f64) -> f64 {
     model.values_of(ty).unwrap_or(count)
-}
-
-/// Bytes of a value of a type, on average and at most.
-pub(crate) fn type_bytes(model: &Model, ty: &Type) -> Extent {
-    let exact = |n: f64| Extent { avg: n, max: n };
-    match ty {
-        Type::Bool => exact(1.0),
-        Type::Int | Type::Date => exact(4.0),
-        Type::BigInt | Type::Float | Type::Timestamp => exact(8.0),
-        Type::Decimal | Type::Uuid | Type::TimeUuid | Type::Point => exact(16.0),
-        Type::Enum(_) | Type::Tag(_) => exact(2.0),
-        Type::Any => Extent {
-            avg: 16.0,
-            max: 1600.0,
-        },
-        Type::Cursor => exact(0.0),
-        Type::Text(s) | Type::Blob(s) => {
-            let e = extent(s);
-            Extent {
-                avg: e.avg + 2.0,
-                max: e.max + 2.0,
-            }
-        }
-        Type::List(t, s) | Type::Set(t, s) => {
-            let (e, b) = (extent(s), type_bytes(model, t));
-            Extent {
-                avg: e.avg * b.avg,
-                max: e.max * b.max,
-            }
-        }
-        Type::Map(k, v, s) => {
-            let (e, k, v) = (extent(s), type_bytes(model, k), type_bytes(model, v));
-            Extent {
-                avg: e.avg * (k.avg + v.avg),
-                max: e.max * (k.max + v.max),
-            }
-        }
-        Type::Record(fields) => fields.iter().fold(exact(1.0), |sum, f| {
-            let b = type_bytes(model, &f.ty);
-            Extent {
-                avg: sum.avg + b.avg,
-                max: sum.max + b.max,
-            }
-        }),
-        Type::Key(e) => model.key_leaves(*e).iter().fold(exact(0.0), |sum, leaf| {
-            let b = type_bytes(model, &model.attribute(leaf.attribute).ty);
-            Extent {
-                avg: sum.avg + b.avg,
-                max: sum.max + b.max,
-            }
-        }),
-    }
 }

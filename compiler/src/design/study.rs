@@ -55,6 +55,9 @@ pub struct Flip {
     pub dropped: Vec<String>,
     /// What the question reads beyond that rate, where the choice is a question's.
     pub reads: Vec<String>,
+    /// Whether it is proven that the cheapest design flips there. Else it is where the cheapest
+    /// designs that were found do.
+    pub proven: bool,
 }
 
 impl<'m> Study<'m> {
@@ -286,6 +289,21 @@ impl<'m> Study<'m> {
         } else {
             all
         };
+        let same_plans = match choice {
+            Choice::Question(at) if !exact => {
+                let chosen = self.read_by(at, &self.selection);
+                self.with_options(at, |o| Some(read(o)) == chosen)
+            }
+            _ => None,
+        };
+        let mut same = same_plans.as_ref().map(|o| self.programme_of(o));
+        if let (Choice::Structure(at), false) = (choice, exact) {
+            let mut forced = self.prepared.programme(&self.options);
+            forced.forced.extend(self.shape(at));
+            same = Some(forced);
+        }
+        let with = same.as_ref();
+        let with = with.map(|p| Family::new(p, &BTreeSet::new(), false));
         let differs = |other: &Priced| other.prices.at(&weights) > price * (1.0 + SAME);
         let mut families = families.into_iter();
         let mut next = || families.next()?.started(&weights, &self.selection, price);
@@ -310,6 +328,7 @@ impl<'m> Study<'m> {
             all,
             known: RefCell::new(known.collect()),
             without,
+            with,
             chosen: Box::new(|selection| self.chosen(choice, selection)),
             thorough,
         };
@@ -346,6 +365,7 @@ impl<'m> Study<'m> {
             built: missing(&other, &self.design.structures),
             dropped: missing(&self.design.structures, &other),
             reads,
+            proven: met.proven,
         }
     }
 

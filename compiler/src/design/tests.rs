@@ -3,6 +3,7 @@
 
 mod draw;
 mod estimates;
+mod limits;
 mod studies;
 
 use super::Options;
@@ -37,6 +38,12 @@ const SMALL: &[&str] = &[
      entity B (5000) { id int key  a -> A as bs (avg 50, max 500) }
      question q (1/h) select id, count(bs) as n from A where id = $id
      change c (1000/s) insert B",
+    "entity A (1000) { id int key  x int  y int }
+     question q (10/s) select id from A where x = $x or y = $y
+     change c (1/s) update A set y where id = $id",
+    "entity A (1000) { id int key  x int }
+     question q (1/s) select id from A where x = $x or id = $id order by x limit 3
+     change c (100/s) update A set x where id = $id",
 ];
 
 /// Everything that can be kept, whether or not anything uses it.

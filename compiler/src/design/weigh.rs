@@ -5,11 +5,11 @@ use super::change::{Effect, Need, Needs};
 use super::price::{Writing, built};
 use super::select::Programme;
 use super::shape::{Requirement, ShapeId};
-use super::solve::{Choice, Demand, Instance, Item, ItemId, Touched, undominated};
+use super::solve::{Choice, Demand, Instance, Item, ItemId, undominated};
 use super::support::{Branch, Lookup, shared};
+use super::unit::{Span, Unit};
 use crate::model::Expr;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// Triggers of a read, each with how often it is then done.
 type Calls = Vec<(Vec<ItemId>, f64)>;
@@ -27,68 +27,6 @@ struct Weighing<'u> {
     at: BTreeMap<Requirement, ItemId>,
     /// Items that may be kept only where all of this holds.
     provided: BTreeMap<Implied, ItemId>,
-}
-
-/// The programme over some candidates and columns where every weight is 1. All that a reader or a
-/// writer costs grows evenly with its weight, so the instance at any weights follows.
-pub(crate) struct Unit {
-    instance: Instance,
-    /// What its first items are; those behind them only say that something holds.
-    pub(super) items: Vec<Requirement>,
-    /// What readers and writers cost for one item alone.
-    own: Vec<(ItemId, f64)>,
-    /// What each reader costs, then each writer.
-    spans: Vec<Span>,
-}
-
-/// Demands, items and costs of single items that have one weight.
-struct Span {
-    demands: Range<usize>,
-    items: Range<usize>,
-    own: Range<usize>,
-}
-
-impl Unit {
-    /// How many items there are.
-    pub(super) fn len(&self) -> usize {
-        self.instance.items.len()
-    }
-
-    /// The instance where the readers, and behind them the writers, have these weights.
-    pub(super) fn weighed(&self, weights: &[f64]) -> Instance {
-        let mut out = self.instance.clone();
-        for (span, weight) in self.spans.iter().zip(weights) {
-            let demands = out.demands.get_mut(span.demands.clone());
-            let choices = demands.into_iter().flatten().flat_map(|d| &mut d.choices);
-            choices.for_each(|c| c.cost *= weight);
-            let items = out.items.get_mut(span.items.clone());
-            items.into_iter().flatten().for_each(|i| i.cost *= weight);
-        }
-        for (span, weight) in self.spans.iter().zip(weights) {
-            for &(item, cost) in self.own.get(span.own.clone()).unwrap_or_default() {
-                out.items
-                    .get_mut(item)
-                    .into_iter()
-                    .for_each(|i| i.cost += cost * weight);
-            }
-        }
-        out
-    }
-
-    /// What costs something else where the weights are others.
-    pub(super) fn touched(&self, weights: &[f64], others: &[f64]) -> Touched {
-        let mut out = Touched::default();
-        for (span, (weight, other)) in self.spans.iter().zip(weights.iter().zip(others)) {
-            if weight.to_bits() == other.to_bits() {
-                continue;
-            }
-            let own = self.own.get(span.own.clone()).unwrap_or_default();
-            out.demands.extend(span.demands.clone());
-            out.items.extend(span.items.clone());
-            out.items.extend(own.iter().map(|(item, _)| *item));
-        }
-        out
-    }
 }
 
 impl Programme<'_, '_> {
@@ -172,6 +110,7 @@ impl Programme<'_, '_> {
         Unit {
             instance: weighing.out,
             items,
+            always: vec![],
             own: weighing.own,
             spans,
         }
@@ -280,6 +219,7 @@ impl Weighing<'_> {
             demands: demands..demands,
             items: items..items,
             own: self.own.len()..self.own.len(),
+            base: 0.0,
         }
     }
 
@@ -288,6 +228,7 @@ impl Weighing<'_> {
             demands: start.demands.start..self.out.demands.len(),
             items: start.items.start..self.out.items.len(),
             own: start.own.start..self.own.len(),
+            base: 0.0,
         }
     }
 

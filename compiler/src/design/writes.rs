@@ -109,21 +109,27 @@ pub(super) fn effect_steps(
         }
         for (shape, write) in &prices.writes {
             cost += write.cost;
-            let op = if write.puts >= write.deletes {
-                "put"
-            } else {
-                "delete"
-            };
-            steps.push(WriteStep {
-                op: op.into(),
-                structure: mapping.name(mapping.id(*shape)),
-                purpose: Purpose::Maintain,
-                rows: write.puts.max(write.deletes),
-                rows_max: write.rows_max,
-                reads: write.reads,
-                popular: 0.0,
-                cost: write.cost,
-            });
+            let planner = programme.planner;
+            let among = planner.stats.rows(planner.shapes.get(*shape));
+            let deleting = planner.target.cost.writes(0.0, write.deletes.avg, among);
+            let mut reads = write.reads;
+            let ops = [
+                ("put", write.puts, write.cost - deleting),
+                ("delete", write.deletes, deleting),
+            ];
+            for (op, rows, cost) in ops.into_iter().filter(|(_, rows, _)| rows.max > 0.0) {
+                steps.push(WriteStep {
+                    op: op.into(),
+                    structure: mapping.name(mapping.id(*shape)),
+                    purpose: Purpose::Maintain,
+                    rows: rows.avg,
+                    rows_max: rows.max,
+                    // What is read before it is written, whichever way, is read once.
+                    reads: std::mem::take(&mut reads),
+                    popular: 0.0,
+                    cost,
+                });
+            }
         }
     }
     cost

@@ -123,18 +123,20 @@ codes! {
     KEY_UPDATE "E060" "update of a key"
         "Keys do not change: a changed key is a delete and an insert, in one change."
     VALUES "E061" "values missing"
-        "A list of values must name every field that is neither optional nor a sequence."
+        "A list of values must name every field that is neither optional nor a sequence. What sets a reference also gives the attributes that its links must have."
     ASSIGNMENT "E062" "cannot be assigned"
-        "What is set must be a field of the entity itself, given once, and not numbered by the database."
+        "What is set must be a field of the entity itself, given once, and not numbered by the database. An attribute of a reference is given where the reference leads somewhere."
     FOR_EACH "E063" "`for each` misused"
         "`for each` takes a list parameter and gives each element a name that is not used otherwise."
 
     EXPIRY_REFUSED "E064" "expiry would be refused"
         "An instance that expires is deleted, and nobody is there to be told that something refers to it. What refers to an expiring entity, directly or by cascades, says `on delete cascade` or `on delete clear`."
+    NO_STATEMENT "E065" "block without a statement"
+        "A change says what it does to the facts, and `for each` what is done for each element: at least one statement."
 
     // Schemas.
     NOT_KEPT "E070" "structure cannot keep this"
-        "A structure that lists keeps what belongs to the instance of each row, a structure that groups keeps aggregates of each group and what its key determines. Many things are kept as a shape (`comments { … }`) or as an aggregate (`count(comments)`)."
+        "A structure that lists keeps what belongs to the instance of each row, a structure that groups keeps aggregates of each group and what its key determines. Many things are kept as a shape (`comments { … }`) or as an aggregate (`count(comments)`). Of a group `count`, `sum` and `avg` are kept; when the least or the greatest of its values goes, or one of several that are distinct, the row would not tell what is left."
     KEY_VALUE "E071" "no part of a key"
         "Parts of a key are scalars that the row determines: no collection, no record, no aggregate."
 
@@ -152,6 +154,12 @@ codes! {
         "The counts of the subtypes add up to more than the count of their supertype, which includes them."
     NEVER_NULL "W005" "required value compared with null"
         "A value that is required is never null: `is null` never holds of it, and `is not null` always does."
+    UNSTATED "W006" "number of values not stated"
+        "A partition holds all that share a value of the attribute, and the model does not say how many do: all of them are taken to. Write `unique` where no two share a value, else how many values there are and how many share one of them at most: `distinct 1000 (max 50k)`."
+    CONTRADICTION "W007" "numbers contradict each other"
+        "Counts, averages and maxima of the model cannot all be true: as many as refer are as many as there are, and no more share a value than exist."
+    CHANGES_NOTHING "W008" "update that changes nothing"
+        "Everything that the update sets is set to what it is already, and it has no `if` that could refuse the change."
     OVERWRITES "W010" "two facts overwrite one another"
         "Two instances can have the same key in this structure, so that the second one written replaces the first. Querent completes the key; in a store without it, add what is missing."
 
@@ -176,4 +184,6 @@ codes! {
         "The structure answers no question, is the home of no fact and checks nothing: it is only written."
     COUNTERS "W033" "counters among other values"
         "The target keeps counters in rows of their own: a row that has one holds nothing else but its key."
+    SEARCHES "W034" "search through everything"
+        "The cheapest plan reads all rows of a structure and throws nearly all of them away: no structure finds those that are wanted, or none is worth keeping at the rates of the model."
 }

@@ -7,6 +7,7 @@
 
 mod change;
 mod expr;
+mod link;
 mod split;
 mod types;
 mod volumes;
@@ -16,8 +17,9 @@ pub use expr::{
     Aggregate, AggregateFn, Binary, Compare, Direction, Expr, Function, Item, Leaf, Many, NodeId,
     Page, Pred, Query, Unfold,
 };
-pub use split::Split;
-pub(crate) use split::{NUMBER, own};
+pub use link::{LinkFault, OfReference};
+pub(crate) use split::NUMBER;
+pub use split::{Split, own};
 pub use types::{RecordField, Size, Type};
 
 use serde::{Deserialize, Serialize};
@@ -199,8 +201,15 @@ pub struct Attribute {
     pub unique: bool,
     /// Assigned by the database: the next number, overall or per the reference given.
     pub sequence: Option<Sequence>,
-    /// Number of distinct values where stated.
+    /// Number of distinct values where stated; of a list or set those of its elements, of a map those
+    /// of its keys.
     pub cardinality: Option<f64>,
+    /// The most instances that share a value, where stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<f64>,
+    /// The to-one reference whose attribute it is, where it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<OfReference>,
 }
 
 /// Where a sequence counts.

@@ -73,7 +73,7 @@ impl Split {
 
 /// Where an instance's own row holds a key part: the slot, and which scalar of a reference's key.
 /// None for what other instances say too.
-pub(crate) fn own(model: &Model, entity: EntityId, part: &Expr) -> Option<(usize, Option<usize>)> {
+pub fn own(model: &Model, entity: EntityId, part: &Expr) -> Option<(usize, Option<usize>)> {
     let Expr::Path {
         node: 0,
         element,
@@ -121,6 +121,8 @@ impl Model {
                 unique: false,
                 sequence: None,
                 cardinality: Some(split.average),
+                sharing: None,
+                of: None,
             });
             if let Some(entity) = model.entities.get_mut(split.entity.index()) {
                 entity.fields.push(Field::Attribute(attribute));

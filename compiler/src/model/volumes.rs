@@ -1,6 +1,7 @@
 //! The same model with less in it.
 
 use super::{EntityId, Field, Model, Type};
+use crate::value::Value;
 
 /// Of an entity that has as many, no fewer than these are left: categories, regions and the like do
 /// not shrink with what refers to them.
@@ -17,6 +18,18 @@ impl Model {
         match ty {
             Type::Bool => Some(2.0),
             Type::Enum(e) => Some(self.enumeration(*e).members.len().max(1) as f64),
+            _ => None,
+        }
+    }
+
+    /// All values of a type, where they can be told one by one.
+    pub(crate) fn domain(&self, ty: &Type) -> Option<Vec<Value>> {
+        match ty {
+            Type::Bool => Some(vec![Value::Bool(false), Value::Bool(true)]),
+            Type::Enum(e) => {
+                let members = self.enumeration(*e).members.len();
+                Some((0..members).map(|i| Value::Enum(i as u16)).collect())
+            }
             _ => None,
         }
     }
@@ -74,6 +87,9 @@ impl Model {
                 .map(|c| if c > count { c * share(was.entity) } else { c });
             super::Attribute {
                 cardinality: stated,
+                sharing: was
+                    .sharing
+                    .map(|most| (most * share(was.entity)).clamp(1.0, count)),
                 ..was.clone()
             }
         });

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::scope::{Aggregates, Scope};
 use super::{Resolver, hierarchy, numbers};
 use crate::diagnostic::{Diagnostic, codes};
-use crate::model::{Change, EntityId, EntityKind, Expr, Field, Pred, Statement, Type};
+use crate::model::{Change, EntityId, EntityKind, Expr, Field, Leaf, Pred, Statement, Type};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, Assignment, ExprKind, Name};
 use crate::value::Value;
@@ -65,11 +65,15 @@ impl Context<'_> {
                 condition,
             } => {
                 let id = self.entity(entity)?;
-                let set = self.set(id, set);
+                let resolved = self.set(id, set);
                 let (filter, condition) = self.chosen(id, filter.as_ref(), condition.as_ref())?;
+                let resolved = resolved?;
+                if condition.is_none() {
+                    self.warn_of_nothing(id, &resolved, entity.span);
+                }
                 Some(Statement::Update {
                     entity: self.model.entity(id).root,
-                    set: set?,
+                    set: resolved,
                     filter,
                     condition,
                 })
@@ -197,6 +201,7 @@ impl Context<'_> {
             Some(listed) => {
                 let values = self.assignments(entity, listed, &mut scope)?;
                 self.complete(entity, &values, span)?;
+                self.links(entity, listed, &values, !upsert)?;
                 values
             }
         };
@@ -301,7 +306,84 @@ impl Context<'_> {
         }
         let mut scope = Scope::of(entity, Aggregates::Subqueries);
         let values = self.assignments(entity, set, &mut scope)?;
+        self.links(entity, set, &values, false)?;
         sound.then_some(values)
+    }
+
+    /// What sets a reference gives what its links must have, and what clears it gives nothing; of a
+    /// new instance neither is there before.
+    fn links(
+        &mut self,
+        entity: EntityId,
+        written: &[Assignment],
+        values: &[(usize, Expr)],
+        new: bool,
+    ) -> Option<()> {
+        let given = |slot: usize| values.iter().find(|(s, _)| *s == slot).map(|(_, e)| e);
+        let cleared = |e: &Expr| *e == Expr::Const(Value::Null);
+        let name = |slot: usize| {
+            let field = self.model.root(entity).fields.get(slot);
+            field.map_or("", |&field| hierarchy::field_name(self.model, field))
+        };
+        let (mut missing, mut loose) = (vec![], vec![]);
+        for (slot, reference, of) in self.model.link_slots(entity) {
+            match (given(reference), given(slot)) {
+                (Some(to), None) if of.required && !cleared(to) => {
+                    missing.push((name(slot), name(reference)));
+                }
+                (Some(to), Some(value)) if cleared(to) && !cleared(value) => {
+                    loose.push((name(slot), name(reference)));
+                }
+                (None, Some(value)) if new && !cleared(value) => {
+                    loose.push((name(slot), name(reference)));
+                }
+                _ => {}
+            }
+        }
+        let place = |name: &str| {
+            let assignment = written.iter().find(|a| a.name.text == name);
+            assignment.map_or(Span::default(), |a| a.name.span)
+        };
+        let mut found: Vec<Diagnostic> = vec![];
+        for (attribute, reference) in missing {
+            let message =
+                format!("no value for `{attribute}`, which every link of `{reference}` has");
+            let help = format!("write `{reference}, {attribute}`, or make it optional with `?`");
+            found.push(Diagnostic::new(codes::VALUES, place(reference), message).help(help));
+        }
+        for (attribute, reference) in loose {
+            let message = format!("`{attribute}` is given, and `{reference}` leads nowhere");
+            let help = format!("give `{reference}` too, or leave `{attribute}` out");
+            found.push(Diagnostic::new(codes::ASSIGNMENT, place(attribute), message).help(help));
+        }
+        let sound = found.is_empty();
+        self.diagnostics.extend(found);
+        sound.then_some(())
+    }
+
+    /// An update that sets every field to itself does nothing, unless its condition may refuse.
+    fn warn_of_nothing(&mut self, entity: EntityId, set: &[(usize, Expr)], span: Span) {
+        let fields = &self.model.root(entity).fields;
+        let itself = |slot: usize, value: &Expr| {
+            let (steps, leaf) = match fields.get(slot) {
+                Some(Field::Attribute(a)) => (vec![], Leaf::Attribute(*a, vec![])),
+                Some(Field::Reference(r)) => (vec![*r], Leaf::Key),
+                Some(Field::Type) | None => return false,
+            };
+            let own = Expr::Path {
+                node: 0,
+                element: vec![],
+                steps,
+                leaf,
+            };
+            *value == own
+        };
+        if set.iter().all(|(slot, value)| itself(*slot, value)) {
+            let message = "everything is set to what it is already";
+            let found = Diagnostic::new(codes::CHANGES_NOTHING, span, message);
+            self.diagnostics
+                .push(found.help("set another value, or remove the statement"));
+        }
     }
 
     fn field_named(&self, entity: EntityId, name: &str) -> Option<(usize, Field)> {

@@ -42,6 +42,8 @@ impl Resolver<'_> {
                 unique: false,
                 sequence: None,
                 cardinality: None,
+                sharing: None,
+                of: None,
             });
             if let Some(entity) = self.model.entities.get_mut(root.index()) {
                 entity.fields.push(Field::Attribute(deadline));

@@ -134,16 +134,8 @@ impl Resolver<'_> {
             let found = Diagnostic::new(codes::SEQUENCE, sequence.span, message);
             self.report(found.help("a sequence is a required int or bigint"));
         }
-        let cardinality = field
-            .distinct
-            .as_ref()
-            .and_then(|n| self.checked(numbers::count(n)));
-        if let (Some(number), Some(0.0)) = (&field.distinct, cardinality) {
-            let message = format!("`{}` has at least one value", field.name.text);
-            let found = Diagnostic::new(codes::SIZE, number.span, message);
-            self.report(found.help("state how many different values there are, or leave it out"));
-        }
-        Some(Attribute {
+        let (cardinality, sharing) = self.distinct(field);
+        let attribute = Attribute {
             name: field.name.text.clone(),
             entity,
             ty: resolved,
@@ -151,7 +143,11 @@ impl Resolver<'_> {
             unique: field.unique.is_some(),
             sequence: field.sequence.as_ref().map(|_| Sequence::Global),
             cardinality,
-        })
+            sharing,
+            of: None,
+        };
+        self.check_distinct(field, &attribute);
+        Some(attribute)
     }
 
     /// `sequence per ref`, once all references are known.
@@ -336,6 +332,7 @@ impl Resolver<'_> {
                 field.key,
                 field.unique,
                 field.sequence.as_ref().map(|s| s.span),
+                field.distinct.as_ref().map(|d| d.values.span),
             ];
             if let Some(span) = modifiers.into_iter().flatten().next() {
                 let found = Diagnostic::new(

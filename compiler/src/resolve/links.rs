@@ -4,7 +4,7 @@ use super::fields::FieldNames;
 use super::{Resolver, numbers};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{
-    Entity, EntityId, EntityKind, Field, Many, OnDelete, Reference, ReferenceId, Side,
+    Entity, EntityId, EntityKind, Field, Many, OfReference, OnDelete, Reference, ReferenceId, Side,
 };
 use crate::syntax::Span;
 use crate::syntax::ast::{self, FieldKind};
@@ -43,6 +43,7 @@ impl Resolver<'_> {
         }
         let ratio = self.model.entity(entity).count / self.model.entity(target).count;
         let (avg, max) = self.fan(&link.backward, ratio, &field.name);
+        self.check_referrers(field, link, entity, target, (avg, max));
         let on_delete = self.on_delete(field, link);
         let id = self.add_reference(Reference {
             name: field.name.text.clone(),
@@ -69,7 +70,7 @@ impl Resolver<'_> {
         self.link_attributes(
             entity,
             &link.attributes,
-            Some((&field.name.text, link.optional)),
+            Some((id, &field.name.text, link.optional)),
         );
         if let Some(name) = &link.back {
             let many = Many::Back(id);
@@ -121,6 +122,11 @@ impl Resolver<'_> {
         let back_name = link.back.as_ref().unwrap_or(&field.name);
         let (to_avg, to_max) =
             self.fan(&link.backward, from_avg * from_count / to_count, back_name);
+        let sides = [
+            (entity, &link.forward, from_avg, target),
+            (target, &link.backward, to_avg, entity),
+        ];
+        self.check_links(field, sides);
 
         let id = EntityId(self.model.entities.len() as u32);
         let name = format!("{}.{}", self.model.entity(entity).name, field.name.text);
@@ -232,7 +238,7 @@ impl Resolver<'_> {
         &mut self,
         entity: EntityId,
         fields: &[ast::Field],
-        of: Option<(&str, bool)>,
+        of: Option<(ReferenceId, &str, bool)>,
     ) {
         let mut names = super::Names::default();
         for end in ["from", "to"] {
@@ -265,8 +271,13 @@ impl Resolver<'_> {
             let Some(mut attribute) = self.attribute(entity, field, ty) else {
                 continue;
             };
-            if let Some((reference, optional)) = of {
-                attribute.name = format!("{reference}@{}", field.name.text);
+            if let Some((reference, name, optional)) = of {
+                attribute.name = format!("{name}@{}", field.name.text);
+                let required = !attribute.optional;
+                attribute.of = Some(OfReference {
+                    reference,
+                    required,
+                });
                 attribute.optional |= optional;
             }
             self.add_attribute(entity, attribute);
@@ -277,6 +288,7 @@ impl Resolver<'_> {
         let modifiers = [
             field.unique,
             field.sequence.as_ref().map(|s| s.span),
+            field.distinct.as_ref().map(|d| d.values.span),
             field.words,
         ];
         if let Some(span) = modifiers.into_iter().flatten().next() {

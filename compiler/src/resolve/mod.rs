@@ -22,6 +22,7 @@ mod scope;
 mod shapes;
 mod typing;
 mod values;
+mod volumes;
 
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{EntityId, Model};

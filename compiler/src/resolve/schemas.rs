@@ -13,6 +13,9 @@ use crate::syntax::ast::{self, ExprKind, StructureDeclaration};
 use crate::value::Value;
 use crate::view::{Kind, Structure};
 
+/// Into so many salts a person may cut a partition: whoever gathers them makes as many gets.
+const MOST_SALTS: i64 = 4096;
+
 impl Resolver<'_> {
     pub(super) fn schema(&mut self, schema: &ast::Schema) {
         let mut names = Names::default();
@@ -179,6 +182,8 @@ impl Context<'_> {
             matches!(e, Expr::Path { node: 0, steps, leaf: Leaf::Attribute(a, path), .. }
                 if steps.is_empty() && path.is_empty() && self.model.attribute(*a).unique)
         };
+        // As the ties of a question's order are told apart.
+        let direction = s.clustering.last().map_or(Direction::Asc, |&(_, d)| d);
         if !missing.is_empty() && !s.key().any(determines) {
             let entity = &self.model.entity(anchor).name;
             let message = format!(
@@ -186,13 +191,16 @@ impl Context<'_> {
                 declared.name.text
             );
             let printer = crate::design::display::Printer::of_structure(self.model, s);
-            let added: Vec<String> = missing.iter().map(|e| printer.expr(e)).collect();
+            let falls = match direction {
+                Direction::Asc => "",
+                Direction::Desc => " desc",
+            };
+            let added = missing.iter().map(|e| printer.expr(e) + falls);
+            let added: Vec<String> = added.collect();
             let found = Diagnostic::new(codes::OVERWRITES, declared.name.span, message);
             self.diagnostics
                 .push(found.help(format!("add `{}` to `order by`", added.join(", "))));
         }
-        // As the ties of a question's order are told apart.
-        let direction = s.clustering.last().map_or(Direction::Asc, |&(_, d)| d);
         s.clustering
             .extend(missing.into_iter().map(|leaf| (leaf, direction)));
     }
@@ -266,8 +274,14 @@ impl Context<'_> {
         salts: &ast::Expr,
     ) -> Option<(Expr, Type)> {
         let (arg, _) = self.value(scope, of, None)?;
-        let (salts, _) = self.constant(salts, Some(&Type::BigInt))?;
-        let args = vec![arg, Expr::Const(salts)];
+        let (n, _) = self.constant(salts, Some(&Type::BigInt))?;
+        if !matches!(n, Value::Int(1..=MOST_SALTS)) {
+            let message = format!("a hash is one of 1 to {MOST_SALTS} values");
+            let found = Diagnostic::new(codes::KEY_VALUE, salts.span, message);
+            let help = "write `hash(id, 16)`; a question that gathers all of them makes 16 gets";
+            return self.fail(found.help(help));
+        }
+        let args = vec![arg, Expr::Const(n)];
         Some((Expr::Call(Function::Hash, args), Type::BigInt))
     }
 
@@ -356,8 +370,16 @@ impl Context<'_> {
             for column in self.scalars(expr, &ty) {
                 if scope.over.len() > unfolded || !self.keeps(s, &column) {
                     let message = format!("`{}` cannot keep this", s.name);
-                    let help =
-                        "keep a value of the instance, a shape (`path { … }`) or an aggregate";
+                    let help = match &column {
+                        Expr::Aggregate(a) if a.over.is_empty() && a.distinct => {
+                            "put what is counted behind the key: each value is a group then"
+                        }
+                        Expr::Aggregate(a) if a.over.is_empty() => {
+                            "when the least of a group goes, nothing tells the next: keep a list in \
+                             that order instead (`lists … order by`), whose first row is read"
+                        }
+                        _ => "keep a value of the instance, a shape (`path { … }`) or an aggregate",
+                    };
                     let found = Diagnostic::new(codes::NOT_KEPT, span, message);
                     return self.fail(found.help(help));
                 }
@@ -376,7 +398,8 @@ impl Context<'_> {
             .all(|leaf| s.key().any(|e| e == leaf));
         match column {
             _ if s.kind == Kind::Lists => true,
-            Expr::Aggregate(a) if a.over.is_empty() => true,
+            // What goes must be taken out again, with nothing else at hand.
+            Expr::Aggregate(a) if a.over.is_empty() => crate::design::maintainable(a),
             Expr::Path { node: 0, .. } => instance,
             Expr::Aggregate(a) => instance && a.from == 0,
             Expr::Nested(from, _) => instance && *from == 0,

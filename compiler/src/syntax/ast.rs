@@ -118,8 +118,8 @@ pub struct Field {
     pub key: Option<Span>,
     /// `unique`
     pub unique: Option<Span>,
-    /// `distinct n`
-    pub distinct: Option<Number>,
+    /// `distinct n (max m)`
+    pub distinct: Option<Distinct>,
     /// `sequence`, `sequence per ref`
     pub sequence: Option<Sequence>,
     /// `words(english)`: known, not kept.
@@ -137,6 +137,15 @@ pub enum FieldKind {
     Value(Type),
     /// `->` or `->>`
     Link(Link),
+}
+
+/// `distinct n (max m)`
+#[derive(Clone, Debug)]
+pub struct Distinct {
+    /// How many different values there are.
+    pub values: Number,
+    /// How many share one of them.
+    pub sharing: Size,
 }
 
 /// `sequence`, `sequence per ref`

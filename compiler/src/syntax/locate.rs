@@ -38,6 +38,20 @@ pub fn field(tree: &Ast, owner: &str, name: &str) -> Option<Span> {
     Some(size.unwrap_or(field.name.span))
 }
 
+/// What a field states of how many share a value: at most, else how many values there are; else
+/// its name.
+pub fn values(tree: &Ast, owner: &str, name: &str) -> Option<Span> {
+    let Some(declared) = fields(tree, owner, name) else {
+        return field(tree, owner, name);
+    };
+    let plain = matches!(&declared.kind, FieldKind::Value(_));
+    match &declared.distinct {
+        Some(distinct) => Some(stated(&distinct.sharing).unwrap_or(distinct.values.span)),
+        None if plain => Some(declared.name.span),
+        None => field(tree, owner, name),
+    }
+}
+
 /// A question or a change: its rate, where it has several that of a mix.
 pub fn statement(tree: &Ast, name: &str, mix: Option<&str>) -> Option<Span> {
     tree.declarations.iter().find_map(|d| {

@@ -10,6 +10,7 @@ pub use super::float_sum::{FloatSum, SumBytesError};
 use super::{Value, fixed::Fixed, float_sum, hash, time};
 use crate::model::{AggregateFn, Binary, Compare, Function};
 use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
 use std::cmp::Ordering;
 
 /// A comparison: false with null. Numbers of different types compare by their exact values.
@@ -42,6 +43,28 @@ fn order(a: &Value, b: &Value) -> Ordering {
         (Value::Int(a), Value::Decimal(b)) => Decimal::from(*a).cmp(b),
         (Value::Decimal(a), Value::Int(b)) => a.cmp(&Decimal::from(*b)),
         _ => a.cmp(b),
+    }
+}
+
+/// The one form of a value whose type the model leaves open (`any`): a whole number is an integer,
+/// any other a float where one has its value. So numbers are equal where they are the same, for
+/// keys, groups and sets as for comparisons.
+#[must_use]
+pub fn of_any(value: Value) -> Value {
+    let whole = match &value {
+        Value::Float(x) if x.fract() == 0.0 => Decimal::from_f64_retain(*x),
+        Value::Decimal(d) if d.fract().is_zero() => Some(*d),
+        Value::Decimal(d) => {
+            let near = d.to_f64().map(Value::Float);
+            return near
+                .filter(|near| order(near, &value).is_eq())
+                .unwrap_or(value);
+        }
+        _ => None,
+    };
+    match whole.and_then(|d| d.to_i64()).map(Value::Int) {
+        Some(whole) if order(&whole, &value).is_eq() => whole,
+        _ => value,
     }
 }
 
@@ -197,6 +220,39 @@ mod tests {
             assert!(!compare(&Value::Int(1), op, &Value::Null));
             assert!(!compare(&Value::Null, op, &Value::Null));
         }
+    }
+
+    fn number() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<i64>().prop_map(Value::Int),
+            (-3i64..4).prop_map(Value::Int),
+            any::<f64>()
+                .prop_filter("no number", |x| !x.is_nan())
+                .prop_map(|x| Value::Float(x + 0.0)),
+            (-8i32..9).prop_map(|n| Value::Float(f64::from(n) / 2.0)),
+            any::<i64>().prop_map(|n| Value::Float(n as f64)),
+            (any::<i64>(), 0u32..20)
+                .prop_map(|(n, scale)| Value::Decimal(Decimal::new(n, scale).normalize())),
+            (-30i64..31).prop_map(|n| Value::Decimal(Decimal::new(n, 1).normalize())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_of_any_are_equal_where_they_are_the_same(a in number(), b in number()) {
+            prop_assert!(order(&a, &of_any(a.clone())).is_eq());
+            prop_assert_eq!(order(&a, &b).is_eq(), of_any(a) == of_any(b));
+        }
+    }
+
+    #[test]
+    fn a_number_of_any_has_one_form() {
+        assert_eq!(of_any(Value::Float(1.0)), Value::Int(1));
+        assert_eq!(of_any(dec("1")), Value::Int(1));
+        assert_eq!(of_any(dec("1.5")), Value::Float(1.5));
+        assert_eq!(of_any(dec("0.1")), dec("0.1"));
+        assert_eq!(of_any(Value::Float(1e19)), Value::Float(1e19));
+        assert_eq!(of_any(Value::Text("1".into())), Value::Text("1".into()));
     }
 
     #[test]

@@ -30,6 +30,9 @@ impl NodeType {
 #[derive(Clone, Debug)]
 pub struct Scope {
     nodes: Vec<NodeType>,
+    /// The attribute whose element a node is, where it is one: what is stated of the attribute
+    /// holds of the node.
+    collections: Vec<Option<AttributeId>>,
 }
 
 impl Scope {
@@ -39,17 +42,32 @@ impl Scope {
     }
     /// A scope that starts at any node.
     pub fn from_node(model: &Model, start: NodeType, over: &[Unfold]) -> Scope {
-        let mut scope = Scope { nodes: vec![start] };
+        Scope::opened(model, start, None, over)
+    }
+    fn opened(
+        model: &Model,
+        start: NodeType,
+        collection: Option<AttributeId>,
+        over: &[Unfold],
+    ) -> Scope {
+        let mut scope = Scope {
+            nodes: vec![start],
+            collections: vec![collection],
+        };
         for unfold in over {
             let node = scope.unfolded(model, unfold);
             scope.nodes.push(node);
+            scope.collections.push(match &unfold.many {
+                Many::Elements(a, path) if path.is_empty() => Some(*a),
+                _ => None,
+            });
         }
         scope
     }
     /// The scope of a subquery opened at one of this scope's nodes.
     #[must_use]
     pub fn inner(&self, model: &Model, from: NodeId, over: &[Unfold]) -> Scope {
-        Scope::from_node(model, self.node(from), over)
+        Scope::opened(model, self.node(from), self.collection(from), over)
     }
     /// The type of a node.
     pub fn node(&self, node: NodeId) -> NodeType {
@@ -57,6 +75,12 @@ impl Scope {
             .get(node as usize)
             .cloned()
             .unwrap_or(NodeType::Element(Type::Any, None))
+    }
+
+    /// The attribute whose elements a node goes through: of the instance itself, not of a record
+    /// within it.
+    pub fn collection(&self, node: NodeId) -> Option<AttributeId> {
+        self.collections.get(node as usize).copied().flatten()
     }
 
     fn unfolded(&self, model: &Model, unfold: &Unfold) -> NodeType {

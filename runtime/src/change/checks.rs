@@ -2,10 +2,11 @@
 
 use super::{ChangeFailure, Draft, Refusal, exists};
 use crate::store::Reader;
-use querent_compiler::model::{EntityId, Field, OnDelete, ReferenceId, Type};
+use querent_compiler::model::{EntityId, Field, LinkFault, OnDelete, ReferenceId, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::delta::FactChanges;
 use querent_compiler::view::facts::Facts;
+use std::collections::BTreeSet;
 
 impl<R: Reader> Draft<'_, R> {
     /// Checks every changed instance; the first broken rule refuses the whole change.
@@ -13,6 +14,7 @@ impl<R: Reader> Draft<'_, R> {
         for ((entity, key), change) in changes {
             match self.after.changed(*entity, key) {
                 Some(Some(row)) => {
+                    self.check_links(*entity, key, row, &change.slots)?;
                     for &slot in &change.slots {
                         self.check_slot(*entity, key, row, slot)?;
                     }
@@ -24,6 +26,68 @@ impl<R: Reader> Draft<'_, R> {
             }
         }
         Ok(())
+    }
+
+    /// A link has the attributes that are required, and nothing else has any. What the change does
+    /// not touch is not judged.
+    fn check_links(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+        changed: &BTreeSet<usize>,
+    ) -> Result<(), ChangeFailure> {
+        let mut faults = self.schema.model.link_faults(entity, row);
+        let touched = faults.find(|(slot, of, _)| changed.contains(slot) || changed.contains(of));
+        touched.map_or(Ok(()), |fault| {
+            Err(self.link_refusal(entity, key, row, fault))
+        })
+    }
+
+    /// What a statement gives without a link is refused at once: a later statement that makes the
+    /// link would take it away.
+    pub(super) fn check_loose(
+        &self,
+        root: EntityId,
+        key: &[Value],
+        row: &[Value],
+        given: &[usize],
+    ) -> Result<(), ChangeFailure> {
+        let faults = self.schema.model.link_faults(root, row);
+        let mut loose = faults.filter(|(.., fault)| *fault == LinkFault::Loose);
+        let found = loose.find(|(slot, ..)| given.contains(slot));
+        found.map_or(
+            Ok(()),
+            |fault| Err(self.link_refusal(root, key, row, fault)),
+        )
+    }
+
+    fn link_refusal(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+        (slot, reference, fault): (usize, usize, LinkFault),
+    ) -> ChangeFailure {
+        let refusal = match fault {
+            LinkFault::Loose => Refusal::Loose {
+                entity: self.entity_name(entity),
+                key: self.key_text(key),
+                field: self.field_name(entity, slot),
+                reference: self.field_name(entity, reference),
+            },
+            LinkFault::Bare => Refusal::Bare {
+                entity: self.entity_name(entity),
+                key: self.key_text(key),
+                field: self.field_name(entity, slot),
+                reference: self.field_name(entity, reference),
+                target: match row.get(reference) {
+                    Some(Value::Key(target)) => self.key_text(target),
+                    _ => String::new(),
+                },
+            },
+        };
+        refusal.into()
     }
 
     fn check_slot(
@@ -229,11 +293,7 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<(), ChangeFailure> {
         let mut others = self.before.owners(entity, attribute, value)?;
         others.retain(|other| self.after.changed(entity, other).is_none());
-        for (other, row) in self.after.changed_of(entity) {
-            if row.and_then(|r| r.get(slot)) == Some(value) {
-                others.push(other.clone());
-            }
-        }
+        others.extend(self.after.changed_with(entity, (slot, None), value));
         match others.iter().find(|o| o.as_slice() != key) {
             None => Ok(()),
             Some(other) => Err(Refusal::Unique {

@@ -30,6 +30,38 @@ pub enum Refusal {
         /// Field.
         field: String,
     },
+    /// A value of an attribute of a reference that leads nowhere.
+    #[error(
+        "{entity} {key}: {field}: found a value, expected null, because {reference} leads nowhere; \
+         give {reference} too, or leave {field} out"
+    )]
+    Loose {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+        /// Reference.
+        reference: String,
+    },
+    /// A link without an attribute that it must have.
+    #[error(
+        "{entity} {key}: {field}: found null, expected a value for the link to {target}; \
+         give {field} together with {reference}"
+    )]
+    Bare {
+        /// Entity.
+        entity: String,
+        /// Key.
+        key: String,
+        /// Field.
+        field: String,
+        /// Reference.
+        reference: String,
+        /// Where it leads.
+        target: String,
+    },
     /// A value of a field that the instance's type does not have.
     #[error("{entity} {key}: {field} is not a field of its type, and must be null")]
     NotOfType {

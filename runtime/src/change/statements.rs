@@ -2,15 +2,18 @@
 
 use super::checks::value_text;
 use super::{ChangeFailure, Draft, Refusal, exists};
-use crate::facts::FactError;
+use crate::facts::{FactError, Place};
 use crate::operator::{Answer, Ask};
 use crate::store::Reader;
 use querent_compiler::model::{
-    Change, EntityId, Expr, Field, OnDelete, Pred, ReferenceId, Sequence, Statement,
+    Change, Compare, EntityId, Expr, Field, Leaf, OnDelete, Pred, ReferenceId, Sequence, Statement,
+    Type, own,
 };
 use querent_compiler::value::Value;
+use querent_compiler::value::ops::of_any;
 use querent_compiler::view::eval::{Binding, Eval};
 use querent_compiler::view::facts::{Facts, Key, key_of_row};
+use querent_compiler::view::reads::RouteStep;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -114,7 +117,7 @@ impl<R: Reader> Draft<'_, R> {
                     }
                     .into());
                 }
-                given.push((*slot, value));
+                given.push((*slot, self.as_declared(root, *slot, value)));
             }
         }
         if let Some(slot) = model.deadline_slot(root) {
@@ -137,6 +140,7 @@ impl<R: Reader> Draft<'_, R> {
             }
             given.push((slot, Value::Enum(tag as u16)));
         }
+        let slots: Vec<usize> = given.iter().map(|(slot, _)| *slot).collect();
         let root_key = &model.root(root).key;
         let numbered = self.schema.sequence_slots(root);
         let key_is_numbered = numbered.iter().any(|(slot, _)| root_key.contains(slot));
@@ -155,7 +159,7 @@ impl<R: Reader> Draft<'_, R> {
         } else {
             found
         };
-        if let Some(mut old) = found {
+        if let Some(old) = found {
             if !upsert {
                 return Err(Refusal::KeyTaken {
                     entity: self.entity_name(entity),
@@ -173,13 +177,15 @@ impl<R: Reader> Draft<'_, R> {
                 }
                 .into());
             }
+            row.clone_from(&old);
             for (slot, value) in given {
-                if let Some(place) = old.get_mut(slot) {
+                if let Some(place) = row.get_mut(slot) {
                     *place = value;
                 }
             }
-            row = old;
+            model.drop_links(root, &old, &mut row, &slots);
         }
+        self.check_loose(root, &key, &row, &slots)?;
         self.after.set(root, key, Some(row));
         Ok(())
     }
@@ -265,9 +271,10 @@ impl<R: Reader> Draft<'_, R> {
         let root = self.schema.model.entity(entity).root;
         let mut rows = Vec::new();
         for key in keys {
-            let Some(mut row) = self.current(root, key)? else {
+            let Some(old) = self.current(root, key)? else {
                 continue;
             };
+            let mut row = old.clone();
             let scope = [Binding::Instance(root, Rc::new(key.clone()))];
             let eval = Eval::new(&self.schema.model, &self.after, params);
             for (slot, expr) in set {
@@ -283,9 +290,12 @@ impl<R: Reader> Draft<'_, R> {
                     .into());
                 }
                 if let Some(place) = row.get_mut(*slot) {
-                    *place = value;
+                    *place = self.as_declared(root, *slot, value);
                 }
             }
+            let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
+            self.schema.model.drop_links(root, &old, &mut row, &slots);
+            self.check_loose(root, key, &row, &slots)?;
             rows.push((key.clone(), row));
         }
         // All are computed from the state before the statement.
@@ -293,6 +303,15 @@ impl<R: Reader> Draft<'_, R> {
             self.after.set(root, key, Some(row));
         }
         Ok(())
+    }
+
+    /// A value in the form that its field keeps it in.
+    fn as_declared(&self, root: EntityId, slot: usize, value: Value) -> Value {
+        let model = &self.schema.model;
+        match model.root(root).fields.get(slot) {
+            Some(Field::Attribute(a)) if model.attribute(*a).ty == Type::Any => of_any(value),
+            _ => value,
+        }
     }
 
     /// Deletes an instance and does to those that refer to it what the model says.
@@ -315,11 +334,14 @@ impl<R: Reader> Draft<'_, R> {
                 for referrer in self.after.referrers(reference, &key)? {
                     if r.on_delete == OnDelete::Cascade {
                         open.push((from, referrer));
-                    } else if let Some(mut row) = self.current(from, &referrer)? {
-                        let slot = self.schema.model.slot(from, Field::Reference(reference));
+                    } else if let Some(old) = self.current(from, &referrer)? {
+                        let model = &self.schema.model;
+                        let mut row = old.clone();
+                        let slot = model.slot(from, Field::Reference(reference));
                         if let Some(place) = slot.and_then(|s| row.get_mut(s)) {
                             *place = Value::Null;
                         }
+                        model.drop_links(from, &old, &mut row, &[]);
                         self.after.set(from, referrer, Some(row));
                     }
                 }
@@ -360,7 +382,12 @@ impl<R: Reader> Draft<'_, R> {
             // What the filter reads elsewhere was changed by an earlier statement: look at all.
             _ => candidates.extend(self.before.all(root)?),
         }
-        candidates.extend(self.after.changed_of(root).map(|(key, _)| key.clone()));
+        match self.narrowed(root, filter, params)? {
+            Some((place, value)) => {
+                candidates.extend(self.after.changed_with(root, place, &value));
+            }
+            None => candidates.extend(self.after.changed_of(root).map(|(key, _)| key.clone())),
+        }
         let of_type =
             querent_compiler::design::type_filter(model, root, entity).filter(|_| entity != root);
         let eval = Eval::new(model, &self.after, params);
@@ -378,6 +405,42 @@ impl<R: Reader> Draft<'_, R> {
             found.insert(key);
         }
         Ok(found)
+    }
+
+    /// What the filter says of the instance's own row by an equality, where values that are equal
+    /// are the same: numbers of different types are not.
+    fn narrowed(
+        &self,
+        root: EntityId,
+        filter: &[Pred],
+        params: &[Value],
+    ) -> Result<Option<(Place, Value)>, ChangeFailure> {
+        let model = &self.schema.model;
+        let eval = Eval::new(model, &self.after, params);
+        for pred in filter {
+            let Pred::Compare(part, Compare::Eq, given @ (Expr::Param(..) | Expr::Const(_))) = pred
+            else {
+                continue;
+            };
+            let (Some(place), Expr::Path { leaf, .. }) = (own(model, root, part), part) else {
+                continue;
+            };
+            let Leaf::Attribute(attribute, _) = leaf else {
+                continue;
+            };
+            let value = eval.expr(&[], given)?;
+            let same = match (&model.attribute(*attribute).ty, &value) {
+                (Type::Int | Type::BigInt, value) => matches!(value, Value::Int(_)),
+                (Type::Float, value) => matches!(value, Value::Float(_)),
+                (Type::Decimal, value) => matches!(value, Value::Decimal(_)),
+                (Type::Any, _) => false,
+                _ => true,
+            };
+            if same {
+                return Ok(Some((place, value)));
+            }
+        }
+        Ok(None)
     }
 
     fn judge(
@@ -510,9 +573,14 @@ fn reads_beyond(model: &querent_compiler::model::Model, root: EntityId, filter: 
         hashed: vec![],
     };
     let reads = querent_compiler::view::reads::reads(model, &structure);
+    // The key at the end of one reference is in the row itself; who refers to the row is not.
     reads
         .iter()
-        .any(|(route, position)| !route.is_empty() && !position.slots.is_empty() || route.len() > 1)
+        .any(|(route, position)| match route.as_slice() {
+            [] => false,
+            [RouteStep::One(_)] => !position.slots.is_empty(),
+            _ => true,
+        })
 }
 
 impl From<FactError> for crate::store::ChangeError<ChangeFailure> {

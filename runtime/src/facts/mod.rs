@@ -2,7 +2,7 @@
 
 mod overlay;
 
-pub use overlay::Overlay;
+pub use overlay::{Overlay, Place};
 
 use crate::change::Totals;
 use crate::key::KeyError;

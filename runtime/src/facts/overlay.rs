@@ -3,7 +3,14 @@
 use querent_compiler::model::{EntityId, Field, Model, ReferenceId};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::{Facts, Key};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where an instance's row holds a value: the slot, and which scalar of a reference's key.
+pub type Place = (usize, Option<usize>);
+
+/// So few changed instances are looked at one by one.
+const FEW: usize = 16;
 
 /// A state of the facts with changed instances on top.
 pub struct Overlay<'a, F> {
@@ -11,6 +18,19 @@ pub struct Overlay<'a, F> {
     base: &'a F,
     /// The new rows of changed instances; none where they are deleted.
     changed: BTreeMap<(EntityId, Key), Option<Vec<Value>>>,
+    /// Those that are there by what they hold at a place, for places that were asked for: a change
+    /// of many instances asks once for each of them.
+    indexes: RefCell<BTreeMap<(EntityId, Place), Index>>,
+}
+
+type Index = BTreeMap<Value, BTreeSet<Key>>;
+
+fn held(row: &[Value], (slot, scalar): Place) -> Option<&Value> {
+    match (row.get(slot)?, scalar) {
+        (Value::Key(scalars), Some(scalar)) => scalars.get(scalar),
+        (_, Some(_)) => None,
+        (value, None) => Some(value),
+    }
 }
 
 impl<'a, F: Facts> Overlay<'a, F> {
@@ -20,11 +40,27 @@ impl<'a, F: Facts> Overlay<'a, F> {
             model,
             base,
             changed: BTreeMap::new(),
+            indexes: RefCell::default(),
         }
     }
     /// Sets or deletes an instance.
     pub fn set(&mut self, entity: EntityId, key: Key, row: Option<Vec<Value>>) {
-        self.changed.insert((entity, key), row);
+        let row = row.as_ref();
+        let old = self
+            .changed
+            .get(&(entity, key.clone()))
+            .and_then(Option::as_ref);
+        for ((_, place), index) in indexes_of(self.indexes.get_mut(), entity) {
+            if let Some(value) = old.and_then(|r| held(r, *place))
+                && let Some(keys) = index.get_mut(value)
+            {
+                keys.remove(&key);
+            }
+            if let Some(value) = row.and_then(|r| held(r, *place)) {
+                index.entry(value.clone()).or_default().insert(key.clone());
+            }
+        }
+        self.changed.insert((entity, key), row.cloned());
     }
     /// What was set: none if the instance was not touched.
     pub fn changed(&self, entity: EntityId, key: &[Value]) -> Option<&Option<Vec<Value>>> {
@@ -39,9 +75,43 @@ impl<'a, F: Facts> Overlay<'a, F> {
         &self,
         entity: EntityId,
     ) -> impl Iterator<Item = (&Key, Option<&Vec<Value>>)> {
-        let of = self.changed.iter().filter(move |((e, _), _)| *e == entity);
+        let from = self.changed.range((entity, Key::new())..);
+        let of = from.take_while(move |((e, _), _)| *e == entity);
         of.map(|((_, key), row)| (key, row.as_ref()))
     }
+
+    /// Touched instances of an entity that are there and hold a value at a place, in order.
+    pub fn changed_with(&self, entity: EntityId, place: Place, value: &Value) -> Vec<Key> {
+        let there = || {
+            self.changed_of(entity)
+                .filter_map(|(key, row)| Some((key, row?)))
+        };
+        let mut indexes = self.indexes.borrow_mut();
+        if !indexes.contains_key(&(entity, place)) && self.changed.len() <= FEW {
+            let with = there().filter(|(_, row)| held(row, place) == Some(value));
+            return with.map(|(key, _)| key.clone()).collect();
+        }
+        let index = indexes.entry((entity, place)).or_insert_with(|| {
+            let mut index = Index::new();
+            for (key, row) in there() {
+                if let Some(value) = held(row, place) {
+                    index.entry(value.clone()).or_default().insert(key.clone());
+                }
+            }
+            index
+        });
+        index
+            .get(value)
+            .map_or(vec![], |keys| keys.iter().cloned().collect())
+    }
+}
+
+fn indexes_of(
+    indexes: &mut BTreeMap<(EntityId, Place), Index>,
+    entity: EntityId,
+) -> impl Iterator<Item = (&(EntityId, Place), &mut Index)> {
+    let from = indexes.range_mut((entity, (0, None))..);
+    from.take_while(move |((e, _), _)| *e == entity)
 }
 
 impl<F: Facts> Facts for Overlay<'_, F> {
@@ -73,12 +143,8 @@ impl<F: Facts> Facts for Overlay<'_, F> {
         let mut found = self.base.referrers(reference, target)?;
         found.retain(|key| self.changed(entity, key).is_none());
         if let Some(slot) = self.model.slot(entity, Field::Reference(reference)) {
-            for (key, row) in self.changed_of(entity) {
-                let refers = row.and_then(|r| r.get(slot));
-                if matches!(refers, Some(Value::Key(k)) if k == target) {
-                    found.push(key.clone());
-                }
-            }
+            let target = Value::Key(target.to_vec());
+            found.extend(self.changed_with(entity, (slot, None), &target));
         }
         found.sort();
         Ok(found)

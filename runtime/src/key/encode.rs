@@ -4,6 +4,7 @@ use super::{END, ESCAPE, EXPONENT_BIAS, KeyError, MAX_DIGITS, NULL, PRESENT, ZER
 use super::{type_name, value_name};
 use crate::value_ref::ValueRef;
 use querent_compiler::model::Type;
+use querent_compiler::value::ops::of_any;
 use querent_compiler::value::{Value, timeuuid_ticks};
 use rust_decimal::Decimal;
 
@@ -35,7 +36,8 @@ pub(super) fn ascending(
             }
             out.push(END);
         }
-        (Type::Any, value) => encode_tagged(value, expected, out)?,
+        // What a declared type says is compared with what none says, as numbers are.
+        (Type::Any, value) => encode_tagged(&of_any(value.clone()), expected, out)?,
         (Type::Bool, Value::Bool(_))
         | (Type::BigInt, Value::Int(_))
         | (Type::Float, Value::Float(_))

@@ -1,5 +1,6 @@
 //! Rows that were not accepted.
 
+use super::input::WRITTEN_AT_ONCE;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -34,7 +35,9 @@ pub struct RejectWriter {
 impl RejectWriter {
     /// Creates the file, or empties it.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut csv = csv::Writer::from_writer(File::create(path)?);
+        let mut csv = csv::WriterBuilder::new()
+            .buffer_capacity(WRITTEN_AT_ONCE)
+            .from_writer(File::create(path)?);
         csv.write_record(["file", "line", "reason", "text"])
             .map_err(io::Error::from)?;
         Ok(Self { csv, count: 0 })

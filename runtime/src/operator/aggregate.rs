@@ -33,7 +33,27 @@ pub(super) struct Parts {
 pub(super) struct One {
     pub(super) function: AggregateFn,
     pub(super) distinct: bool,
+    /// What is aggregated are states of this aggregate, as groups store them.
+    pub(super) stored: bool,
     pub(super) arg: Option<Node>,
+}
+
+impl One {
+    fn add(&self, so_far: &mut Accumulator, arg: Option<&Value>) -> Result<(), AskError> {
+        match arg {
+            None => so_far.add_binding(),
+            Some(value) if self.stored => {
+                let state = Accumulator::from_stored(self.function, value);
+                let state = state.ok_or_else(|| {
+                    let name = self.function.name();
+                    AskError::Plan(format!("what is stored is no {name} of a group"))
+                })?;
+                so_far.merge(&state);
+            }
+            Some(value) => so_far.add(value),
+        }
+        Ok(())
+    }
 }
 
 impl Parts {
@@ -83,11 +103,9 @@ impl<'a, R: Reader> Aggregate<'a, R> {
                 .groups
                 .entry(group)
                 .or_insert_with(|| parts.accumulators());
-            for (accumulator, arg) in accumulators.iter_mut().zip(&args) {
-                match arg {
-                    Some(value) => accumulator.add(value),
-                    None => accumulator.add_binding(),
-                }
+            let of = parts.aggregates.iter().zip(&args);
+            for (accumulator, (one, arg)) in accumulators.iter_mut().zip(of) {
+                one.add(accumulator, arg.as_ref())?;
             }
         }
         if self.parts.always && self.groups.is_empty() {

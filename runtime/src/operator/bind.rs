@@ -10,6 +10,7 @@ use super::range::{self, Bounds, Equal};
 use super::stored::Shown;
 use super::term::{Check, Kind, Node};
 use super::ties::InputOrder;
+use super::unite;
 use crate::layout::{Layout, TextRun};
 use querent_compiler::design::{self, Get, Op, Plan, Sub, Term, Test};
 use querent_compiler::model::{Direction, Page, ParamId};
@@ -103,6 +104,30 @@ impl<'l> Binder<'l> {
                     },
                 }
             }
+            Op::Unite {
+                branches,
+                keys,
+                order,
+                ..
+            } => {
+                let bound = branches
+                    .iter()
+                    .map(|branch| self.plan(branch, enclosing(branch, scope)?));
+                let bound = bound.collect::<Result<Vec<_>, AskError>>()?;
+                let columns = branches.first().map_or(0, |b| b.output.len());
+                if branches.iter().any(|b| b.output.len() != columns) {
+                    return Err(AskError::Plan("branches of different columns".into()));
+                }
+                scope.push(Kind::Computed(columns));
+                let order = self.order(order, scope, &mut subs)?;
+                OpKind::Unite {
+                    branches: bound,
+                    parts: unite::Parts {
+                        keys: usize::from(*keys),
+                        order,
+                    },
+                }
+            }
             Op::Elements { input, of } => {
                 let input = self.input(input, scope)?;
                 let of = self.term(of, scope, &mut subs)?;
@@ -187,6 +212,7 @@ impl<'l> Binder<'l> {
             Ok(aggregate::One {
                 function: one.function,
                 distinct: one.distinct,
+                stored: one.stored,
                 arg: arg.map(|arg| self.term(arg, scope, subs)).transpose()?,
             })
         });
@@ -307,13 +333,7 @@ impl<'l> Binder<'l> {
                     Sub::Scalar(plan) => (Shape::Scalar, plan),
                     Sub::Values(plan) => (Shape::Values, plan),
                 };
-                let outer = scope.get(..plan.outer as usize).ok_or_else(|| {
-                    AskError::Plan(format!(
-                        "a subplan of {} frames where there are {}",
-                        plan.outer,
-                        scope.len()
-                    ))
-                })?;
+                let outer = enclosing(plan, scope)?;
                 let plan = self.plan(plan, outer)?;
                 Node::Sub(add(subs, shape, outer.len(), plan))
             }
@@ -370,6 +390,17 @@ impl<'l> Binder<'l> {
     fn param(&mut self, id: ParamId) {
         self.params = self.params.max(id.index() + 1);
     }
+}
+
+/// The frames of an outer tuple that a subplan starts from.
+fn enclosing<'s>(plan: &Plan, scope: &'s [Kind]) -> Result<&'s [Kind], AskError> {
+    scope.get(..usize::from(plan.outer)).ok_or_else(|| {
+        AskError::Plan(format!(
+            "a subplan of {} frames where there are {}",
+            plan.outer,
+            scope.len()
+        ))
+    })
 }
 
 /// Adds a subplan and returns its slot.

@@ -12,6 +12,7 @@ use super::range::Bounds;
 use super::stored::Shown;
 use super::term::{Check, Node};
 use super::ties::InputOrder;
+use super::unite;
 use crate::layout::{Layout, TextRun};
 use querent_compiler::design::Plan;
 use querent_compiler::model::Page;
@@ -122,6 +123,10 @@ pub(super) enum OpKind {
     Merge {
         input: BoundInput,
         parts: merge::Parts,
+    },
+    Unite {
+        branches: Vec<Bound>,
+        parts: unite::Parts,
     },
     Elements {
         input: BoundInput,

@@ -21,6 +21,7 @@ use super::root::Root;
 use super::sort::Sort;
 use super::sub::Subs;
 use super::term::{Env, Node, Stop};
+use super::unite::Unite;
 use super::{Ask, AskError, Boxed, Tuples};
 use crate::cursor::{self, CursorError};
 use crate::key;
@@ -126,6 +127,14 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 let range = self.range(&parts.bounds, demand)?;
                 let subs = self.subs(&op.subs)?;
                 Box::new(Merge::new(step, feed, parts, range, demand.flip, subs))
+            }
+            OpKind::Unite { branches, parts } => {
+                // The first tuples of all are among the first of each.
+                let mut unite = Unite::new(step, parts, demand);
+                for branch in branches {
+                    unite.add(self.plan(branch, demand)?, branch.stride);
+                }
+                Box::new(unite)
             }
             OpKind::Elements { input, of } => Box::new(Elements {
                 step,
@@ -367,6 +376,9 @@ fn can_flip(op: &BoundOp) -> bool {
         OpKind::Input => true,
         OpKind::Get { input, .. } | OpKind::Merge { input, .. } | OpKind::Filter { input, .. } => {
             can_flip(&input.op)
+        }
+        OpKind::Unite { branches, parts } => {
+            !parts.order.0.is_empty() && branches.iter().all(|branch| can_flip(&branch.root))
         }
         _ => false,
     }

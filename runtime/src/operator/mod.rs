@@ -37,6 +37,7 @@ mod term;
 #[cfg(test)]
 mod tests;
 mod ties;
+mod unite;
 
 pub use answer::{Answer, RowView};
 pub use bound::BoundPlan;

@@ -22,8 +22,8 @@ pub struct Step<'p> {
     pub op: &'p Op,
 }
 
-/// The operators of a plan in the order of [`super::Answer::profile`]: each before its input, and
-/// its input before the subplans in its terms; the subplans of the answer's columns last.
+/// The operators of a plan in the order of [`super::Answer::profile`]: each before its input or its
+/// branches, and these before the subplans in its terms; the subplans of the answer's columns last.
 pub fn steps(plan: &Plan) -> Vec<Step<'_>> {
     let mut walk = Walk(Vec::new());
     walk.plan(plan, 0);
@@ -33,7 +33,7 @@ pub fn steps(plan: &Plan) -> Vec<Step<'_>> {
 /// The input of an operator.
 pub(super) fn input_of(op: &Op) -> Option<&Op> {
     match op {
-        Op::Input => None,
+        Op::Input | Op::Unite { .. } => None,
         Op::Get { input, .. }
         | Op::Merge { input, .. }
         | Op::Elements { input, .. }
@@ -65,6 +65,14 @@ impl<'p> Walk<'p> {
         match op {
             Op::Input | Op::Limit { .. } => {}
             Op::Get { get, .. } => self.get(get, depth),
+            Op::Unite {
+                branches, order, ..
+            } => {
+                for branch in branches {
+                    self.plan(branch, depth);
+                }
+                self.terms(order.iter().map(|(term, _)| term), depth);
+            }
             Op::Merge {
                 list, get, order, ..
             } => {

@@ -143,7 +143,8 @@ impl<'m> Sample<'m> {
     /// How many values an attribute has.
     pub fn domain(&self, attribute: AttributeId) -> u64 {
         let a = self.model.attribute(attribute);
-        let known = self.model.values_of(&a.ty).or(a.cardinality);
+        let stated = a.cardinality.filter(|_| a.ty.element().is_none());
+        let known = self.model.values_of(&a.ty).or(stated);
         known.map_or_else(|| self.count(a.entity), |n| (n.max(1.0) as u64).min(MOST))
     }
 
@@ -203,13 +204,20 @@ impl<'m> Sample<'m> {
         } else {
             mixed(u64::from(attribute.0) << 32, number) % self.domain(attribute)
         };
-        self.nth(&a.ty, nth)
+        // What a collection states are the values of its elements.
+        let elements = a.cardinality.filter(|_| a.ty.element().is_some());
+        self.nth_with(&a.ty, nth, elements.map(|n| n.max(1.0) as u64))
     }
 
     /// Value number n of a type: others for other numbers (as far as the type has so many: dates of a
     /// century, texts as long as they may be), in order where the type is one of numbers or times,
     /// and about as long as the type says.
     pub fn nth(&self, ty: &Type, n: u64) -> Value {
+        self.nth_with(ty, n, None)
+    }
+
+    /// The same; a collection has elements of so many values, where that is known.
+    fn nth_with(&self, ty: &Type, n: u64, elements: Option<u64>) -> Value {
         match ty {
             Type::Bool => Value::Bool(n % 2 == 1),
             Type::Int => Value::Int((n % i32::MAX as u64) as i64 + 1),
@@ -248,16 +256,16 @@ impl<'m> Sample<'m> {
                 Value::Enum((n % self.model.type_members(*root).len() as u64) as u16)
             }
             Type::Key(entity) => Value::Key(self.key(self.instance(*entity, n))),
-            Type::List(t, size) => Value::List(self.elements(t, size, n)),
+            Type::List(t, size) => Value::List(self.elements(t, size, n, elements)),
             Type::Set(t, size) => {
-                let mut members = self.elements(t, size, n);
+                let mut members = self.elements(t, size, n, elements);
                 members.sort();
                 members.dedup();
                 Value::Set(members)
             }
             Type::Map(k, v, size) => {
-                let keys = self.elements(k, size, n).into_iter();
-                let values = self.elements(v, size, !n);
+                let keys = self.elements(k, size, n, elements).into_iter();
+                let values = self.elements(v, size, !n, None);
                 let mut pairs: Vec<_> = keys.zip(values).collect();
                 pairs.sort();
                 pairs.dedup_by(|a, b| a.0 == b.0);
@@ -271,10 +279,14 @@ impl<'m> Sample<'m> {
         }
     }
 
-    fn elements(&self, ty: &Type, size: &Size, n: u64) -> Vec<Value> {
+    fn elements(&self, ty: &Type, size: &Size, n: u64, values: Option<u64>) -> Vec<Value> {
         let count = size.avg.round().max(1.0) as u64;
         let numbers = (0..count).map(|i| mixed(n, i));
-        numbers.map(|i| self.inner(ty, i)).collect()
+        let element = |i: u64| match values {
+            Some(values) => self.nth(ty, i % values),
+            None => self.inner(ty, i),
+        };
+        numbers.map(element).collect()
     }
 
     /// A value inside another one. Numbers are small: counts, prices, positions.

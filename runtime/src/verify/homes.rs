@@ -12,7 +12,7 @@ use crate::row::{RowError, decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::Reader;
 use querent_compiler::design::{StructureId, key_paths};
-use querent_compiler::model::{AttributeId, EntityId, Field, Model, ReferenceId, Type};
+use querent_compiler::model::{AttributeId, EntityId, Field, LinkFault, Model, ReferenceId, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::{Facts, Key};
 use std::path::Path;
@@ -235,15 +235,21 @@ fn problems<R: Reader>(
         )]);
     };
     for (slot, (field, value)) in model.root(root).fields.iter().zip(row).enumerate() {
-        let (declared, optional) = match field {
+        let (declared, optional, of_link) = match field {
             Field::Type => continue,
-            Field::Attribute(a) => (model.attribute(*a).entity, model.attribute(*a).optional),
-            Field::Reference(r) => (model.reference(*r).entity, model.reference(*r).optional),
+            Field::Attribute(a) => {
+                let attribute = model.attribute(*a);
+                (attribute.entity, attribute.optional, attribute.of.is_some())
+            }
+            Field::Reference(r) => {
+                let reference = model.reference(*r);
+                (reference.entity, reference.optional, false)
+            }
         };
         let name = || slot_name(model, root, slot);
         let has = model.is_a(concrete, declared);
         if value.is_null() {
-            if has && !optional {
+            if has && !optional && !of_link {
                 let note = format!("{}: found null, expected a value", name());
                 found.push((
                     FindingKind::Invalid,
@@ -280,6 +286,20 @@ fn problems<R: Reader>(
                 found.push((FindingKind::Dangling, note, advice));
             }
         }
+    }
+    for (slot, reference, fault) in model.link_faults(root, row) {
+        let name = slot_name(model, root, slot);
+        let of = slot_name(model, root, reference);
+        let note = match fault {
+            LinkFault::Loose => {
+                format!("{name}: found a value, expected null, because {of} leads nowhere")
+            }
+            LinkFault::Bare => {
+                format!("{name}: found null, expected a value, because {of} leads somewhere")
+            }
+        };
+        let advice = "put the instance again, with both or without";
+        found.push((FindingKind::Invalid, note, advice));
     }
     Ok(found)
 }

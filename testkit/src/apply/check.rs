@@ -19,8 +19,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Values fit their types and are present. While a change runs, the absence of a reference
-    /// is not yet judged (a later statement may fill it in).
+    /// Values fit their types and are present. While a change runs, the absence of a reference or of
+    /// an attribute of one is not yet judged (a later statement may fill it in).
     pub(super) fn check_row(
         &self,
         root: EntityId,
@@ -35,9 +35,25 @@ impl Work<'_> {
                 Field::Attribute(id) => {
                     let attribute = self.model.attribute(*id);
                     let applies = is_a(self.model, kind, attribute.entity);
-                    match &row[slot] {
-                        Value::Null => (attribute.optional && !in_key) || !applies,
-                        value => applies && fits(&attribute.ty, value),
+                    let linked = attribute.of.map(|of| {
+                        let at = self.model.slot(root, Field::Reference(of.reference));
+                        (of, at.is_some_and(|at| !row[at].is_null()))
+                    });
+                    match (&row[slot], linked) {
+                        (Value::Null, Some((of, linked))) => {
+                            running || !linked || !of.required || !applies
+                        }
+                        (Value::Null, None) => (attribute.optional && !in_key) || !applies,
+                        (_, Some((of, false))) => {
+                            let reference = self.field_name(Field::Reference(of.reference));
+                            let (entity, field) = (self.name(root), attribute.name.clone());
+                            return Err(Refusal::NotLinked {
+                                entity,
+                                field,
+                                reference,
+                            });
+                        }
+                        (value, _) => applies && fits(&attribute.ty, value),
                     }
                 }
                 Field::Reference(id) => {

@@ -248,6 +248,7 @@ impl Work<'_> {
             for slot in values.iter().map(|(slot, _)| *slot).chain(deadline_slot) {
                 merged[slot] = row[slot].clone();
             }
+            self.unlink(root_id, old, &mut merged, values);
             return self.store(entity, merged);
         }
         self.number(entity, &mut row);
@@ -359,6 +360,9 @@ impl Work<'_> {
                 }
                 row[*slot] = eval.of_instance(Some((entity, &key)), expr);
             }
+            if let Some(old) = self.facts.row(self.model, entity, &key) {
+                self.unlink(self.model.entity(entity).root, old, &mut row, set);
+            }
             changed.push(row);
         }
         changed
@@ -395,13 +399,32 @@ impl Work<'_> {
                     OnDelete::Refuse => {}
                     OnDelete::Cascade => self.delete(referring, &referrer),
                     OnDelete::Clear => {
-                        if let Some(row) =
-                            self.facts.of_mut(self.model, referring).get_mut(&referrer)
-                        {
-                            row[slot] = Value::Null;
+                        let old = self.facts.row(self.model, referring, &referrer);
+                        if let Some(old) = old.cloned() {
+                            let mut cleared = old.clone();
+                            cleared[slot] = Value::Null;
+                            self.unlink(referring, &old, &mut cleared, &[]);
+                            self.facts
+                                .of_mut(self.model, referring)
+                                .insert(referrer, cleared);
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// A link is a reference and where it leads. Where that is no longer the same, the old link is
+    /// gone, and its attributes with it: a new one has those that the statement sets.
+    fn unlink(&self, root: EntityId, old: &[Value], row: &mut [Value], set: &[(usize, Expr)]) {
+        for (slot, field) in self.model.entity(root).fields.iter().enumerate() {
+            if let Field::Attribute(id) = field
+                && let Some(of) = self.model.attribute(*id).of
+                && let Some(at) = self.model.slot(root, Field::Reference(of.reference))
+                && old[at] != row[at]
+                && set.iter().all(|(s, _)| *s != slot)
+            {
+                row[slot] = Value::Null;
             }
         }
     }

@@ -68,6 +68,16 @@ pub enum Refusal {
         /// Value.
         value: Value,
     },
+    /// An attribute of a reference has a value, and the reference leads nowhere.
+    #[error("{entity}.{field} has a value, and {reference} leads nowhere")]
+    NotLinked {
+        /// Entity.
+        entity: String,
+        /// Field.
+        field: String,
+        /// Reference.
+        reference: String,
+    },
     /// Arithmetic has no result: an overflow, a division by zero.
     #[error("what {entity}.{field} is set to has no result")]
     NoResult {

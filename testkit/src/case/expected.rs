@@ -94,6 +94,16 @@ fn design(schema: &Schema) -> String {
 
 fn step_words(step: &Json) -> String {
     let word = |name: &str| step.get(name).and_then(Json::as_str).unwrap_or_default();
+    let inner = |step: &Json| {
+        let steps = step.get("steps").and_then(Json::as_array).into_iter();
+        let words: Vec<String> = steps.flatten().map(step_words).collect();
+        words.join(", ")
+    };
+    if word("op") == "unite" {
+        let branches = step.get("steps").and_then(Json::as_array).into_iter();
+        let branches: Vec<String> = branches.flatten().map(inner).collect();
+        return format!("unite ({})", branches.join(" | "));
+    }
     format!("{} {}", word("op"), word("structure"))
         .trim()
         .to_owned()

@@ -1,7 +1,7 @@
 //! Random changes over a draft.
 
 use super::conditions::pred;
-use super::draft::{Draft, Field, Kind, Sequence, Ty};
+use super::draft::{Draft, Field, Kind, Part, Sequence, Ty};
 use super::lifetimes::LIFETIMES;
 use super::paths::At;
 use super::questions::Names;
@@ -35,7 +35,7 @@ fn statement(rng: &mut Rng, draft: &Draft, names: &mut Names, inserted: &mut Vec
         4..=6 => update(rng, draft, entity, names, None)
             .unwrap_or_else(|| delete(rng, draft, entity, names)),
         7 | 8 => delete(rng, draft, entity, names),
-        _ => link(rng, draft, names).unwrap_or_else(|| delete(rng, draft, entity, names)),
+        _ => connection(rng, draft, names).unwrap_or_else(|| delete(rng, draft, entity, names)),
     }
 }
 
@@ -96,8 +96,11 @@ fn insert(
             } => {
                 if !*optional || rng.percent(50) {
                     values.push(field.name.clone());
+                    let given = parts
+                        .iter()
+                        .filter(|p| !p.optional || !draft.wide || rng.percent(70));
+                    values.extend(given.map(|p| format!("{}@{}", field.name, p.name)));
                 }
-                values.extend(parts.iter().map(|p| format!("{}@{}", field.name, p.name)));
             }
         }
     }
@@ -183,11 +186,11 @@ fn update(
     let mut set: Vec<(String, String)> = Vec::new();
     for _ in 0..rng.between(1, 3) {
         let field = rng.pick(&fields)?;
-        if set.iter().all(|(name, _)| *name != field.name) {
-            set.push((
-                field.name.clone(),
-                assignment(rng, draft, entity, field, item),
-            ));
+        let own = |name: &str| name.split('@').next() == Some(&field.name);
+        if !set.iter().any(|(name, _)| own(name)) {
+            let mut value = Some(assignment(rng, draft, entity, field, item));
+            set.extend(link(rng, draft, field, &mut value, item));
+            set.extend(value.map(|value| (field.name.clone(), value)));
         }
     }
     let set: Vec<String> = set
@@ -209,6 +212,50 @@ fn update(
         set.join(", "),
         condition(rng, draft, entity, names)
     ))
+}
+
+/// What is set of the attributes of a reference: what a new link must have, and by chance more, or
+/// one of them without the reference.
+fn link(
+    rng: &mut Rng,
+    draft: &Draft,
+    field: &Field,
+    value: &mut Option<String>,
+    item: Option<&str>,
+) -> Vec<(String, String)> {
+    let Kind::One {
+        parts, optional, ..
+    } = &field.kind
+    else {
+        return vec![];
+    };
+    let given = |part: &Part| {
+        let name = format!("{}@{}", field.name, part.name);
+        let value = item.map_or(String::new(), |item| format!(" = ${item}.{}", part.name));
+        (name, value)
+    };
+    if value.as_deref() == Some(" = null") {
+        return vec![];
+    }
+    if draft.wide && rng.percent(30) {
+        let Some(part) = rng.pick(parts) else {
+            return vec![];
+        };
+        *value = None;
+        let (name, given) = given(part);
+        let number = matches!(part.ty, Ty::Int | Ty::BigInt) && rng.percent(50);
+        return vec![match number {
+            true => (name.clone(), format!(" = {name} + 1")),
+            false if (part.optional || *optional) && rng.percent(10) => {
+                (name, " = null".to_owned())
+            }
+            false => (name, given),
+        }];
+    }
+    let set = parts
+        .iter()
+        .filter(|p| !p.optional || (draft.wide && rng.percent(50)));
+    set.map(given).collect()
 }
 
 /// What follows the name of a field that is set.
@@ -314,7 +361,7 @@ fn insert_item(draft: &Draft, entity: usize, item: &str) -> String {
     format!("insert {name} {{ {} }}", values.join(", "))
 }
 
-fn link(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String> {
+fn connection(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String> {
     let links: Vec<(usize, &Field)> = draft
         .entities
         .iter()

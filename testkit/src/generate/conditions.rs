@@ -17,6 +17,21 @@ fn constant(rng: &mut Rng, draft: &Draft, ty: &Ty) -> Option<String> {
     })
 }
 
+/// A condition on one value that compares it with constants, few enough that others say the same or
+/// something that follows from it.
+pub(super) fn constant_condition(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
+    let few = |t: &Ty| matches!(t, Ty::Bool | Ty::Int | Ty::Enum(_));
+    let (path, ty) = draft.scalar(rng, at, &few)?;
+    let one = constant(rng, draft, &ty)?;
+    Some(match rng.below(6) {
+        0 => format!("{path} in ({one}, {})", constant(rng, draft, &ty)?),
+        1 => format!("{path} != {one}"),
+        2 => format!("{path} is not null"),
+        3 if ty == Ty::Int => format!("{path} {} {one}", rng.one_of(["<", "<=", ">", ">="])),
+        _ => format!("{path} = {one}"),
+    })
+}
+
 /// A condition.
 pub(super) fn pred(
     rng: &mut Rng,
@@ -25,6 +40,10 @@ pub(super) fn pred(
     names: &mut Names,
     depth: usize,
 ) -> Option<String> {
+    // What gets of several kinds find is united, which takes an `or` of what they can find.
+    if depth > 0 && draft.wide && rng.percent(18) {
+        return either(rng, draft, at, names);
+    }
     if depth > 0 && rng.percent(40) {
         let parts: Vec<String> = (0..rng.between(2, 3))
             .filter_map(|_| pred(rng, draft, at, names, depth - 1))
@@ -130,6 +149,38 @@ pub(super) fn pred(
             Some(comparison(rng, draft, names, &path, &ty))
         }
     }
+}
+
+/// Two or three alternatives that gets can find, each of one condition or of two, and perhaps one
+/// that holds for all.
+fn either(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<String> {
+    let mut parts = Vec::new();
+    for _ in 0..rng.one_of([2, 2, 3]) {
+        let first = found(rng, draft, at, names)?;
+        parts.push(if rng.percent(20) {
+            format!("({first} and {})", found(rng, draft, at, names)?)
+        } else {
+            first
+        });
+    }
+    let either = format!("({})", parts.join(" or "));
+    Some(match rng.below(4) {
+        0 => format!("({either} and {})", found(rng, draft, at, names)?),
+        _ => either,
+    })
+}
+
+/// A condition that a get can find instances or elements by.
+fn found(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<String> {
+    let (path, ty) = match rng.below(6) {
+        0 => draft.many_scalar(rng, at, &Ty::is_scalar)?,
+        _ => draft.scalar(rng, at, &Ty::is_scalar)?,
+    };
+    Some(if rng.percent(75) {
+        format!("{path} = {}", names.param(rng, &ty))
+    } else {
+        comparison(rng, draft, names, &path, &ty)
+    })
 }
 
 fn operator(rng: &mut Rng, ty: &Ty) -> &'static str {

@@ -209,7 +209,20 @@ fn slot_value(
             if model.is_hidden(root, Field::Attribute(id)) {
                 return Value::Null;
             }
-            if !is_a(model, kind, attribute.entity) || (attribute.optional && rng.percent(30)) {
+            // What belongs to a link is there with it, and the reference is drawn before.
+            let linked = attribute.of.map(|of| {
+                let at = model.slot(root, Field::Reference(of.reference));
+                (of.required, at.is_some_and(|at| !row[at].is_null()))
+            });
+            if !is_a(model, kind, attribute.entity) {
+                return Value::Null;
+            }
+            let dropped = attribute.optional && rng.percent(30);
+            let absent = match linked {
+                None => dropped,
+                Some((required, linked)) => !linked || (dropped && !required),
+            };
+            if absent {
                 return Value::Null;
             }
             if let Some(sequence) = &attribute.sequence {
@@ -270,6 +283,9 @@ fn sound(model: &Model, facts: &Facts, root: EntityId, row: &[Value], slot: usiz
             (model.reference(id).entity, model.reference(id).optional)
         }
     };
+    if model.link_faults(root, row).any(|(at, ..)| at == slot) {
+        return false;
+    }
     if row[slot].is_null() {
         return optional || !is_a(model, kind, owner);
     }

@@ -109,8 +109,8 @@ pub(super) struct Draft {
     pub(super) counts: Vec<usize>,
     /// The most on the other side of a relationship, where not fifty.
     pub(super) most: Option<usize>,
-    /// How many different values fields have, by name.
-    pub(super) distinct: BTreeMap<String, usize>,
+    /// How many different values fields have, by name, and how many share one at most.
+    pub(super) distinct: BTreeMap<String, (usize, Option<usize>)>,
     names: usize,
 }
 
@@ -164,16 +164,36 @@ impl Draft {
                     sequence: Sequence::No,
                     ..
                 } = &field.kind
-                    && ty.is_ordered()
+                    && (ty.is_ordered() || ty.element().is_some_and(Ty::is_ordered))
                     && !field.key
                     && rng.percent(20)
                 {
-                    let count = rng.one_of([2, 20, 500]);
-                    self.distinct.insert(field.name.clone(), count);
+                    let values = rng.one_of([2, 20, 500]);
+                    let most = rng.percent(50).then(|| rng.one_of([3, 300, 30_000]));
+                    self.distinct.insert(field.name.clone(), (values, most));
                 }
             }
         }
         self.most = rng.percent(40).then(|| rng.one_of([5, 2000, 100_000]));
+        self.link_attributes(rng);
+    }
+
+    /// Gives more references attributes than most models have.
+    fn link_attributes(&mut self, rng: &mut Rng) {
+        for entity in 0..self.entities.len() {
+            for field in 0..self.entities[entity].fields.len() {
+                let is_bare = matches!(
+                    &self.entities[entity].fields[field].kind,
+                    Kind::One { parts, .. } if parts.is_empty()
+                );
+                if is_bare && rng.percent(20) {
+                    let drawn = self.parts(rng, 2);
+                    if let Kind::One { parts, .. } = &mut self.entities[entity].fields[field].kind {
+                        *parts = drawn;
+                    }
+                }
+            }
+        }
     }
 
     fn name(&mut self, prefix: &str) -> String {
@@ -373,7 +393,8 @@ impl Draft {
     }
 
     fn ty(&mut self, rng: &mut Rng, index: usize, count: usize) -> Ty {
-        match rng.below(24) {
+        match rng.below(25) {
+            24 => Ty::Any,
             0 | 1 => Ty::Set(Box::new(self.member(rng))),
             2 => Ty::List(Box::new(self.scalar_type(rng))),
             3 | 4 => Ty::List(Box::new(self.record(rng, Some((index, count)), 2))),

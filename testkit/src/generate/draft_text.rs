@@ -20,7 +20,10 @@ impl Draft {
             let _ = writeln!(out, "entity {}{parent} ({count}) {{", entity.name);
             for field in &entity.fields {
                 let distinct = self.distinct.get(&field.name);
-                let distinct = distinct.map_or(String::new(), |n| format!(" distinct {n}"));
+                let distinct = distinct.map_or(String::new(), |(values, most)| {
+                    let most = most.map_or(String::new(), |most| format!(" (max {most})"));
+                    format!(" distinct {values}{most}")
+                });
                 let text = self.field_text(field);
                 let _ = writeln!(out, "  {} {text}{distinct}", field.name);
             }

@@ -1,6 +1,6 @@
 //! Random questions over a draft.
 
-use super::conditions::pred;
+use super::conditions::{constant_condition, pred};
 use super::draft::{Draft, Ty};
 use super::paths::At;
 use super::rng::Rng;
@@ -122,7 +122,11 @@ fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
         items.push(aggregate);
     }
     let mut text = String::new();
-    filter(rng, draft, at, names, &mut text);
+    if draft.wide && rng.percent(50) {
+        narrowed(rng, draft, at, names, &keys, &mut text);
+    } else {
+        filter(rng, draft, at, names, &mut text);
+    }
     let group: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
     let _ = write!(text, "\n  group by {}", group.join(", "));
     if rng.percent(75) {
@@ -276,7 +280,45 @@ fn filter(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, text: &mut S
     if rng.percent(75)
         && let Some(pred) = pred(rng, draft, at, names, 2)
     {
-        let _ = write!(text, "\n  where {pred}");
+        let fixed = constant_condition(rng, draft, at).filter(|_| draft.wide && rng.percent(15));
+        let _ = match fixed {
+            Some(fixed) => write!(text, "\n  where {fixed} and ({pred})"),
+            None => write!(text, "\n  where {pred}"),
+        };
+    }
+}
+
+/// What groups are kept for: equalities, ranges of what is grouped by, constants.
+fn narrowed(
+    rng: &mut Rng,
+    draft: &Draft,
+    at: &At,
+    names: &mut Names,
+    keys: &[(String, String)],
+    text: &mut String,
+) {
+    let mut all: Vec<String> = Vec::new();
+    for _ in 0..rng.between(1, 3) {
+        all.extend(match rng.below(5) {
+            0 | 1 => draft
+                .scalar(rng, at, &Ty::is_ordered)
+                .map(|(path, ty)| format!("{path} = {}", names.param(rng, &ty))),
+            2 => rng.pick(keys).map(|(key, _)| {
+                let (from, to) = (names.fresh("x"), names.fresh("x"));
+                match rng.below(3) {
+                    0 => format!("{key} >= ${from}"),
+                    1 => format!("{key} = ${from}"),
+                    _ => format!("{key} between ${from} and ${to}"),
+                }
+            }),
+            3 => rng
+                .pick(keys)
+                .map(|(key, _)| format!("{key} in ${}", names.fresh("x"))),
+            _ => constant_condition(rng, draft, at),
+        });
+    }
+    if !all.is_empty() {
+        let _ = write!(text, "\n  where {}", all.join(" and "));
     }
 }
 

@@ -4,6 +4,7 @@ use super::rng::Rng;
 use crate::numbers::small_decimal;
 use querent_compiler::model::{EntityId, Model, Type};
 use querent_compiler::value::Value;
+use querent_compiler::value::ops::of_any;
 use rust_decimal::Decimal;
 
 /// A random value of a type without references; null where that is impossible.
@@ -65,7 +66,7 @@ pub(super) fn value(
                 Value::Text(text(rng))
             } else {
                 let ty = &scalars[rng.below(scalars.len())];
-                return value(rng, model, ty, key);
+                return value(rng, model, ty, key).map(of_any);
             }
         }
         Type::Enum(id) => Value::Enum(rng.below(model.enumeration(*id).members.len()) as u16),

@@ -1,12 +1,14 @@
 //! A script: a model, facts, and steps (changes and questions), played against a store and held
 //! against the oracle at every step. Random tests make scripts, case folders are scripts.
 
+mod by_hand;
 mod play;
 mod random;
 mod shrink;
 mod stored;
 
 pub use play::{Failure, On, play, take};
+pub(crate) use random::lists_the_same;
 pub use random::random;
 pub use shrink::shrunk;
 pub(crate) use stored::definable;
@@ -32,6 +34,8 @@ pub struct Choice {
     pub partition_rows: Option<u64>,
     /// The rows that may be written to a partition in a second, where the target says nothing.
     pub partition_writes: Option<u64>,
+    /// The bytes that a row may have, where not as many as the target says.
+    pub row_bytes: Option<u64>,
     /// The mix.
     pub mix: Option<String>,
     /// Branches of the solver, where not as many as usual.
@@ -141,6 +145,9 @@ impl Script {
                     unit_bytes: None,
                 });
             }
+        }
+        if let Some(bytes) = self.choice.row_bytes {
+            options.target.limits.row_bytes = bytes as f64;
         }
         if let Some(name) = &self.choice.cost_model {
             let priced = target::cost_model(name).ok_or_else(|| format!("no cost model {name}"))?;

@@ -8,9 +8,10 @@ use crate::generate::{self, Rng};
 use crate::{apply, expire, script, stamp};
 use querent::compiler::design::popular_key::{split_by, split_of};
 use querent::compiler::design::source;
-use querent::compiler::model::{Model, Split};
-use querent::compiler::view::Structure;
+use querent::compiler::design::spread::directory;
+use querent::compiler::model::{Expr, Model, Split};
 use querent::compiler::view::key_size;
+use querent::compiler::view::{Kind, Structure};
 use querent::schema::Schema;
 
 /// The script of a seed. The error is a model that does not resolve: a fault of the generator.
@@ -33,10 +34,12 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             sample: effort.sampled.then_some(seed),
             // Plans for partitioned targets mean the same; they differ in what they may read.
             target: seed.is_multiple_of(3).then(|| "cassandra".to_owned()),
-            // Partitions so small that most are spread over buckets or salts.
-            partition_rows: seed.is_multiple_of(6).then(|| 2 + seed % 31),
+            // Partitions so small that most are spread over buckets or salts, those of a quarter of
+            // the schemas among them.
+            partition_rows: (seed.is_multiple_of(6) || seed % 12 == 9).then(|| 2 + seed % 31),
             // Partitions that take so few writes that most must be salted.
             partition_writes: seed.is_multiple_of(9).then(|| 1 + seed % 17),
+            row_bytes: None,
             mix: (model.mixes.len() > 1).then(|| model.mixes[seed as usize % 2].clone()),
             nodes: Some(20),
             schema: None,
@@ -48,6 +51,9 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
     };
     if seed % 4 == 1 {
         give_schema(&mut script, &mut rng)?;
+        // Rows so small that what a person keeps in them may outgrow them, and what is added may
+        // keep nothing of the kind.
+        script.choice.row_bytes = (seed % 8 == 5).then(|| 50 + seed % 997);
     }
     if effort.long {
         rng.lengthen_by(longest(&script.ready()?.schema));
@@ -89,9 +95,11 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
 }
 
 /// Takes some structures of the design, with some of their columns, as a person's schema: the rest
-/// has to be made up for. What is written is read again as it was.
+/// has to be made up for. By chance no directory of buckets is among them, and rows hold what
+/// questions nest, which no design would keep in them. What is written is read again as it was.
 fn give_schema(script: &mut Script, rng: &mut Rng) -> Result<(), String> {
     let Ready { schema, .. } = script.ready()?;
+    let model = &schema.model;
     let mut given: Vec<Structure> = Vec::new();
     for s in &schema.design.structures {
         if rng.percent(60) {
@@ -100,11 +108,31 @@ fn give_schema(script: &mut Script, rng: &mut Rng) -> Result<(), String> {
             if rng.percent(50) {
                 s.columns.retain(|_| rng.percent(70));
             }
+            // Rows that are left out, and groups that a question only needs a part of.
+            if rng.percent(30) {
+                s = super::by_hand::limited(rng, &schema.model, s);
+            }
             given.push(s);
         }
     }
+    if rng.percent(50) {
+        let directories: Vec<Structure> = schema
+            .design
+            .structures
+            .iter()
+            .filter_map(|s| directory(model, s))
+            .collect();
+        given.retain(|s| !directories.iter().any(|d| lists_the_same(s, d)));
+    }
+    for s in &mut given {
+        for shape in nested(model, s) {
+            if !s.columns.contains(&shape) && rng.percent(40) {
+                s.columns.push(shape);
+            }
+        }
+    }
+    given.extend(super::by_hand::groups(rng, &schema.model));
     // A number belongs to the structures that it splits, and stands in no other schema.
-    let model = &schema.model;
     let keyed = |split: &Split| given.iter().any(|s| s.key().any(|e| *e == split.number()));
     if !model.splits.iter().all(keyed) {
         given.retain(|s| split_of(model, s).is_none());
@@ -129,6 +157,34 @@ fn give_schema(script: &mut Script, rng: &mut Rng) -> Result<(), String> {
     script.choice.schema = Some("given".into());
     script.choice.sample = None;
     Ok(())
+}
+
+/// Whether two structures tell which pieces are present of the same whole.
+pub(crate) fn lists_the_same(s: &Structure, directory: &Structure) -> bool {
+    let pieces =
+        |s: &Structure| -> Vec<Expr> { s.clustering.iter().map(|t| t.0.clone()).collect() };
+    s.kind == directory.kind
+        && s.anchor == directory.anchor
+        && s.over == directory.over
+        && pieces(s) == pieces(directory)
+}
+
+/// What questions nest in the instances that a structure lists, and any row may keep: it depends on
+/// no parameter.
+fn nested(model: &Model, s: &Structure) -> Vec<Expr> {
+    if s.kind != Kind::Lists || !s.over.is_empty() {
+        return vec![];
+    }
+    let about = model.questions.iter().map(|q| &q.query);
+    let about = about.filter(|query| query.anchor == s.anchor);
+    let items = about.flat_map(|query| query.select.iter().map(|item| item.expr.clone()));
+    let fixed = |e: &Expr| {
+        let text = format!("{e:?}");
+        !text.contains("Param(") && !text.contains("page: Some")
+    };
+    items
+        .filter(|e| matches!(e, Expr::Nested(0, _)) && fixed(e))
+        .collect()
 }
 
 /// How long texts may be so that every key is accepted: several KB where nothing keeps them in

@@ -23,7 +23,7 @@ const START: u64 = 1_767_225_600_000;
 /// A post about every six minutes.
 const BETWEEN_POSTS: u64 = 370_000;
 
-/// JSON objects by entity, as `put` takes them.
+/// JSON objects by entity, as `load` takes them.
 pub(super) struct Facts {
     names: Vec<String>,
     users: Vec<Json>,

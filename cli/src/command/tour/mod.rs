@@ -14,16 +14,15 @@ use crate::words::{self, change, counted, structure};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use facts::Facts;
-use querent::{Answered, Database, Receipt};
-use querent_compiler::codec::entity_row_from_json;
+use querent::load::LoadOptions;
+use querent::{Answered, Database};
 use querent_compiler::design::Options;
 use querent_compiler::design::study::Study;
 use querent_compiler::model::{Field, Model};
 use querent_compiler::value::Value;
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
 
 /// The model that the tour is about.
 const MODEL: &str = include_str!("../../../../examples/reddit.querent");
@@ -48,8 +47,6 @@ pub(crate) struct Arguments {
 const CATEGORY: &str = "rust";
 /// Rows of an answer that are shown.
 const SHOWN: usize = 4;
-/// Instances that are put as one transaction.
-const BATCH: usize = 1000;
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
     let vanishing = tempfile::tempdir().context("making a temporary folder")?;
@@ -73,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     tour.command("create reddit.db --model reddit.querent")?;
     let database = Database::create(&folder, "reddit", MODEL)?;
     let facts = Facts::new(SEED);
-    tour.load(&database, &facts)?;
+    let database = tour.load(database, &facts, vanishing.path())?;
 
     tour.heading("A question, and what answering it really took")?;
     tour.command(&format!(
@@ -230,36 +227,31 @@ impl Tour<'_> {
         Ok(super::design::print_prices(designed, colour, out)?)
     }
 
-    fn load(&mut self, database: &Database, facts: &Facts) -> Result<()> {
-        let start = Instant::now();
-        let mut total = Receipt::default();
+    /// Writes the facts to files and loads these.
+    fn load(&mut self, database: Database, facts: &Facts, folder: &Path) -> Result<Database> {
+        let mut sources = Vec::new();
+        let mut named = Vec::new();
         for (entity, objects) in facts.all() {
-            let id = database.entity(entity)?;
-            for batch in objects.chunks(BATCH) {
-                let rows = batch
-                    .iter()
-                    .map(|object| entity_row_from_json(database.model(), id, object));
-                change::add(
-                    &mut total,
-                    database.put(id, rows.collect::<Result<Vec<_>, _>>()?)?,
-                );
-            }
-            self.command(&format!(
-                "put reddit.db {entity} --stdin < {}.jsonl    # {}",
-                entity.to_lowercase(),
-                counted(objects.len(), "line")
-            ))?;
+            let name = format!("{}.jsonl", entity.to_lowercase());
+            let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
+            let file = folder.join(&name);
+            std::fs::write(&file, lines).with_context(|| format!("writing {}", file.display()))?;
+            sources.push((database.entity(entity)?, file));
+            named.push(format!("{entity}={name}"));
         }
-        let rows: usize = total.written.values().map(|(puts, _)| puts).sum();
-        let took = number::seconds(start.elapsed().as_secs_f64());
-        let instances = number::count(total.inserted as f64);
-        let out = &mut self.terminal.out;
+        self.command(&format!("load reddit.db {}", named.join(" ")))?;
+        let options = LoadOptions::default();
+        let (database, report) = database.load(&sources, &options, &mut |_| {})?;
+        if report.rejected > 0 {
+            bail!("{} of the built-in facts were rejected", report.rejected);
+        }
         writeln!(
-            out,
-            "{instances} instances inserted, {} written, in {took}",
-            counted(rows, "row")
+            self.terminal.out,
+            "{} read, all loaded, in {}",
+            counted(report.read as usize, "row"),
+            number::seconds(report.seconds)
         )?;
-        Ok(())
+        Ok(database)
     }
 
     /// Asks for the front page and shows its first rows.

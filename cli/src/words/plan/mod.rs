@@ -59,7 +59,9 @@ impl Teller<'_> {
     /// A plan in a few words: `get a, follow b, sort`.
     pub(crate) fn short(&self, plan: &Plan) -> String {
         let lines = self.lines(plan, &[]);
-        let verbs = lines.iter().map(|line| {
+        // The branches of a union are told by what they read, and by the union behind them.
+        let told = lines.iter().filter(|line| line.text != walk::BRANCH);
+        let verbs = told.map(|line| {
             let mut words = line.text.split(' ');
             let verb = words
                 .next()

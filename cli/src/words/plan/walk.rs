@@ -1,8 +1,12 @@
 //! The walk through a plan: each operator behind its input, subplans behind what needs them.
 
-use super::{Frames, Line, Teller};
+use super::{Frames, Line, Named, Teller};
 use querent::operator::{Actual, steps};
 use querent_compiler::design::{Estimate, Op, Plan, Sub, Term, Test};
+use querent_compiler::model::AggregateFn;
+
+/// What stands above the steps of each branch of a union.
+pub(super) const BRANCH: &str = "branch:";
 
 /// The steps of a plan, with what each did where that is known.
 pub(super) fn lines(teller: &Teller<'_>, plan: &Plan, profile: &[Actual]) -> Vec<Line> {
@@ -86,6 +90,36 @@ impl Walk<'_> {
                     Some(estimate),
                 );
                 frames.push(teller.frame(get));
+                frames
+            }
+            Op::Unite {
+                branches,
+                order,
+                estimate,
+                ..
+            } => {
+                let columns = branches.first().map_or(&[][..], |b| &b.output);
+                let named = columns.iter().map(|o| Named {
+                    name: o.name.clone(),
+                    ty: Some(o.ty.clone()),
+                });
+                let mut frames = outer.clone();
+                frames.push(named.collect());
+                for branch in branches {
+                    let text = BRANCH.into();
+                    self.lines.push(Line {
+                        depth,
+                        text,
+                        estimate: None,
+                        actual: None,
+                    });
+                    self.plan(branch, outer, depth + 1);
+                }
+                let mut text = "unite, each row once".to_owned();
+                if !order.is_empty() {
+                    text = format!("{text}, by {}", teller.ordered(order, &frames));
+                }
+                self.say(op, depth, text, Some(estimate));
                 frames
             }
             Op::Elements { input, of } => {
@@ -175,8 +209,12 @@ impl Walk<'_> {
                         .arg
                         .as_ref()
                         .map_or_else(|| "*".into(), |t| teller.term(t, &frames));
-                    let distinct = if a.distinct { "distinct " } else { "" };
-                    format!("{}({distinct}{arg})", a.function.name())
+                    match (a.stored, a.distinct, a.function) {
+                        (true, _, AggregateFn::Avg) => format!("avg of {arg}"),
+                        (true, ..) => arg,
+                        (_, true, function) => format!("{}(distinct {arg})", function.name()),
+                        (_, _, function) => format!("{}({arg})", function.name()),
+                    }
                 });
                 let computed: Vec<String> = computed.collect();
                 let mut text = format!("aggregate {}", computed.join(", "));

@@ -75,10 +75,6 @@ impl Mentions {
         m.pred(pred);
         m
     }
-    /// Reads no other node than this.
-    pub(super) fn only(&self, node: NodeId) -> bool {
-        self.nodes.iter().all(|&n| n == node)
-    }
     fn node(&mut self, node: NodeId) {
         if !self.nodes.contains(&node) {
             self.nodes.push(node);
@@ -193,6 +189,31 @@ pub(super) fn rebase(expr: &Expr, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Opt
                 items,
             }
         }
+    })
+}
+
+/// The same predicate with its nodes renumbered; none where a node has no new number.
+pub(super) fn rebase_pred(pred: &Pred, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Option<Pred> {
+    let all = |list: &[Pred]| {
+        let list = list.iter().map(|p| rebase_pred(p, map));
+        list.collect::<Option<Vec<_>>>()
+    };
+    Some(match pred {
+        Pred::And(list) => Pred::And(all(list)?),
+        Pred::Or(list) => Pred::Or(all(list)?),
+        Pred::Not(p) => Pred::Not(Box::new(rebase_pred(p, map)?)),
+        Pred::Compare(a, op, b) => Pred::Compare(rebase(a, map)?, *op, rebase(b, map)?),
+        Pred::In(a, list) => {
+            let list = list.iter().map(|e| rebase(e, map));
+            Pred::In(rebase(a, map)?, list.collect::<Option<_>>()?)
+        }
+        Pred::InList(a, b) => Pred::InList(rebase(a, map)?, rebase(b, map)?),
+        Pred::IsNull(a) => Pred::IsNull(rebase(a, map)?),
+        Pred::Exists { from, over, filter } => Pred::Exists {
+            from: map(*from)?,
+            over: over.clone(),
+            filter: filter.clone(),
+        },
     })
 }
 

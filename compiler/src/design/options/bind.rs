@@ -1,7 +1,7 @@
 //! Binding a node: from parameters and outer rows to the instances that it ranges over, by one
 //! get, by a walk of several, or by a scan.
 
-use super::atoms::{Mentions, rebase};
+use super::atoms::{Mentions, rebase, rebase_pred};
 use super::matching::{Eq, EqValue, ExistsEq, Problem, Range};
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Term};
@@ -60,6 +60,24 @@ impl Planner<'_> {
         filters: &[Pred],
         wish: Option<&Wish>,
     ) -> Problem {
+        let inside = |n: NodeId| (n == node).then_some(0);
+        self.problem_inside(partial, &inside, entity, given, filters, wish)
+    }
+
+    /// The same of several nodes: `inside` gives them their numbers in the candidate's scope.
+    pub(super) fn problem_inside(
+        &self,
+        partial: &Partial,
+        inside: &dyn Fn(NodeId) -> Option<NodeId>,
+        entity: EntityId,
+        given: &[(Expr, Term)],
+        filters: &[Pred],
+        wish: Option<&Wish>,
+    ) -> Problem {
+        let only = |e: &Expr| {
+            let nodes = Mentions::of_expr(e).nodes;
+            nodes.iter().all(|&n| inside(n).is_some())
+        };
         let mut p = Problem {
             entity,
             eqs: given
@@ -73,12 +91,17 @@ impl Planner<'_> {
             ranges: vec![],
             exists: vec![],
             order: None,
+            holds: vec![],
         };
-        let zero = |e: &Expr| rebase(e, &|n| (n == node).then_some(0));
+        for (i, pred) in filters.iter().enumerate() {
+            p.holds.extend(rebase_pred(pred, inside).map(|p| (i, p)));
+        }
+        let zero = |e: &Expr| rebase(e, inside);
         for &i in &partial.left {
             match filters.get(i) {
                 Some(Pred::Compare(a, op, b)) => {
-                    let Some((expr, op, term)) = self.sided(&partial.state, node, a, *op, b) else {
+                    let Some((expr, op, term)) = self.sided(&partial.state, inside, a, *op, b)
+                    else {
                         continue;
                     };
                     let Some(expr) = zero(&expr) else { continue };
@@ -100,7 +123,7 @@ impl Planner<'_> {
                     let terms: Option<Vec<Term>> =
                         list.iter().map(|e| self.term(&partial.state, e)).collect();
                     if let (true, Some(expr), Some(terms)) = (is_key_expr(a), zero(a), terms)
-                        && Mentions::of_expr(a).only(node)
+                        && only(a)
                         && !p.eqs.iter().any(|q| q.expr == expr)
                     {
                         p.eqs.push(Eq {
@@ -113,7 +136,7 @@ impl Planner<'_> {
                 Some(Pred::InList(a, list @ Expr::Param(..))) => {
                     if let (true, Some(expr), Some(term)) =
                         (is_key_expr(a), zero(a), self.term(&partial.state, list))
-                        && Mentions::of_expr(a).only(node)
+                        && only(a)
                         && !p.eqs.iter().any(|q| q.expr == expr)
                     {
                         p.eqs.push(Eq {
@@ -127,7 +150,7 @@ impl Planner<'_> {
                     from,
                     over,
                     filter: Some(filter),
-                }) if *from == node => {
+                }) if inside(*from) == Some(0) => {
                     p.exists
                         .extend(self.exists_eq(&partial.state, i, over, filter));
                 }
@@ -160,23 +183,25 @@ impl Planner<'_> {
         p
     }
 
-    /// A comparison with the node's expression on the left and something known on the right.
+    /// A comparison with an expression of the nodes on the left and something known on the right.
     fn sided(
         &self,
         state: &State,
-        node: NodeId,
+        inside: &dyn Fn(NodeId) -> Option<NodeId>,
         a: &Expr,
         op: Compare,
         b: &Expr,
     ) -> Option<(Expr, Compare, Term)> {
+        let is_inside = |n: &NodeId| inside(*n).is_some();
         let usable = |e: &Expr| {
             let m = Mentions::of_expr(e);
-            is_key_expr(e) && !m.nodes.is_empty() && m.only(node) && !m.params
+            is_key_expr(e) && !m.nodes.is_empty() && m.nodes.iter().all(is_inside) && !m.params
         };
-        if usable(a) && !Mentions::of_expr(b).nodes.contains(&node) {
+        let outside = |e: &Expr| !Mentions::of_expr(e).nodes.iter().any(is_inside);
+        if usable(a) && outside(b) {
             return Some((a.clone(), op, self.term(state, b)?));
         }
-        if usable(b) && !Mentions::of_expr(a).nodes.contains(&node) {
+        if usable(b) && outside(a) {
             return Some((b.clone(), op.flipped(), self.term(state, a)?));
         }
         None

@@ -66,7 +66,8 @@ impl Planner<'_> {
         };
         let filters: Vec<Pred> = filter.into_iter().collect();
         let outer = start.rows;
-        let found = self.bound_and_filtered(start, &a.over, 0, &filters, scope, Some(&wish));
+        let needs: Vec<Expr> = a.arg.iter().cloned().collect();
+        let found = self.bound_and_filtered(start, &a.over, &filters, scope, Some(&wish), &needs);
         self.first_values(found, a, scope, outer)
     }
 
@@ -140,6 +141,7 @@ impl Planner<'_> {
                     function: a.function,
                     distinct: false,
                     arg: Some(arg),
+                    stored: false,
                 };
                 out.push(self.aggregated(state, aggregation, outer));
             }

@@ -7,8 +7,32 @@ use crate::design::assumed::{LIST, RANGE};
 use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};
 use crate::design::shape::{Requirement, ShapeId};
 use crate::design::spread::directory;
-use crate::model::{Direction, Expr, NodeId, Pred, Type};
+use crate::model::{Direction, Expr, NodeId, Page, Pred, Type};
+use crate::view::Structure;
 use crate::view::typing::Scope;
+
+/// How much a match reads.
+pub(super) struct Reach {
+    /// Rows for each row of the state.
+    per: f64,
+    /// Gets for each.
+    elements: f64,
+    /// The share of them that the filters that are left let pass.
+    pub(super) pass: f64,
+    /// See [`Partial::narrowed`].
+    narrowed: f64,
+    /// The page that the get itself begins at.
+    pub(super) page: Option<Page>,
+}
+
+impl Match {
+    /// The filters that are not made good yet.
+    pub(super) fn left(&self, partial: &Partial) -> Vec<usize> {
+        let left = partial.left.iter().copied();
+        left.filter(|i| !self.absorbed.contains(i)).collect()
+    }
+}
+
 impl Planner<'_> {
     /// Single gets (and merges, and scans) from every candidate that serves the problem.
     pub(super) fn gets(
@@ -49,12 +73,48 @@ impl Planner<'_> {
     ) -> Option<Partial> {
         self.steps += 1;
         let s = self.shapes.get(shape).clone();
-        let left: Vec<usize> = partial
-            .left
-            .iter()
-            .copied()
-            .filter(|i| !m.absorbed.contains(i))
-            .collect();
+        let left = m.left(partial);
+        let order = self.wished_order(problem, m, &s, partial.state.frames)?;
+        let reach = self.reach(&s, m, problem, partial, &left, filters, scope, wish);
+        let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
+        let width = if identity {
+            self.home_width(s.anchor)
+        } else {
+            let shape_scope = Scope::new(self.model, s.anchor, &s.over);
+            s.key().map(|e| self.stats.bytes(&shape_scope, e).avg).sum()
+        };
+        let mut next = self.read(&partial.state, shape, m, &reach, width, order, false);
+        let frame = next.frames - 1;
+        set_node(
+            &mut next,
+            node,
+            Source::Row {
+                frame,
+                shape,
+                fetched: vec![],
+            },
+        );
+        Some(Partial {
+            state: next,
+            left,
+            narrowed: reach.narrowed,
+            ordered: m.ordered,
+            paged: reach.page.is_some(),
+        })
+    }
+
+    /// How much of a structure a match reads for each row of a state, as far as a limit lets it.
+    pub(super) fn reach(
+        &self,
+        s: &Structure,
+        m: &Match,
+        problem: &Problem,
+        partial: &Partial,
+        left: &[usize],
+        filters: &[Pred],
+        scope: &Scope,
+        wish: Option<&Wish>,
+    ) -> Reach {
         let elements = match &m.each {
             None => m.parts.as_ref().map_or(1.0, |parts| parts.average),
             Some(list) if list.len() == 1 => LIST,
@@ -69,7 +129,7 @@ impl Planner<'_> {
             Some((_, part)) if !m.gathered.contains(part) => elements,
             _ => 1.0,
         };
-        let mut per = self.stats.rows_per(&s, &bound).avg * listed;
+        let mut per = self.stats.rows_per(s, &bound) * listed;
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
@@ -77,7 +137,7 @@ impl Planner<'_> {
         let compared = bound.iter().filter(|e| !m.computed.contains(e));
         let narrowed = partial.narrowed * self.stats.values(&shape_scope, bound.iter().copied())
             / self.stats.values(&shape_scope, compared.copied());
-        let pass = self.stats.passes_left(scope, filters, &left) * narrowed;
+        let pass = self.stats.passes_left(scope, filters, left) * narrowed;
         let page = wish.and_then(|w| w.page.clone());
         // The cursor's values are those of the wished order, all of them.
         let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());
@@ -88,30 +148,45 @@ impl Planner<'_> {
         {
             per = per.min(limit / pass.max(1e-9));
         }
-        let mut next = partial.state.clone();
+        Reach {
+            per,
+            elements,
+            pass,
+            narrowed,
+            page: page.filter(|_| paged),
+        }
+    }
+
+    /// Reads the rows of a match for each row of a state, into a frame of their own: by a get, or by
+    /// a merge in this order. `outer`: a get without a row gives a frame of nulls.
+    pub(super) fn read(
+        &self,
+        state: &State,
+        shape: ShapeId,
+        m: &Match,
+        reach: &Reach,
+        width: f64,
+        order: Vec<(Term, Direction)>,
+        outer: bool,
+    ) -> State {
+        let s = self.shapes.get(shape);
+        let mut next = state.clone();
         if let Some(through) = &m.through {
-            self.get_directory(&mut next, through, &s, per);
+            self.get_directory(&mut next, through, s, reach.per);
         }
         let parts = m
             .parts
             .as_ref()
             .map(|p| vec![self.list_parts(&mut next, p)]);
-        let gets = next.rows * elements;
-        let rows = (partial.state.rows * per).max(0.0);
-        let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
-        let width = if identity {
-            self.home_width(s.anchor)
-        } else {
-            s.key().map(|e| self.stats.bytes(&shape_scope, e).avg).sum()
-        };
-        let cost = self.read_cost(self.stats.rows(&s), gets, rows, width);
+        let gets = next.rows * reach.elements;
+        let rows = (state.rows * reach.per).max(0.0);
+        let cost = self.read_cost(self.stats.rows(s), gets, rows, width);
         next.cost += cost;
-        next.rows = rows;
+        next.rows = if outer { rows.max(state.rows) } else { rows };
         next.requires.insert(Requirement {
             shape,
             column: None,
         });
-        let frame = next.frames;
         next.frames += 1;
         let get = Get {
             structure: shape as u16,
@@ -119,7 +194,7 @@ impl Planner<'_> {
             lower: m.lower.clone(),
             upper: m.upper.clone(),
             reverse: m.reverse,
-            page: if paged { page } else { None },
+            page: reach.page.clone(),
         };
         let estimate = Estimate {
             rows,
@@ -132,40 +207,18 @@ impl Planner<'_> {
             None => Op::Get {
                 input,
                 get,
-                outer: false,
+                outer,
                 estimate,
             },
-            Some(list) => {
-                let order = if m.ordered {
-                    self.merge_order(problem, &s, frame)?
-                } else {
-                    vec![]
-                };
-                Op::Merge {
-                    input,
-                    list: list.clone(),
-                    get,
-                    order,
-                    estimate,
-                }
-            }
-        };
-        set_node(
-            &mut next,
-            node,
-            Source::Row {
-                frame,
-                shape,
-                fetched: vec![],
+            Some(list) => Op::Merge {
+                input,
+                list: list.clone(),
+                get,
+                order,
+                estimate,
             },
-        );
-        Some(Partial {
-            state: next,
-            left,
-            narrowed,
-            ordered: m.ordered,
-            paged,
-        })
+        };
+        next
     }
 
     /// Reads the buckets that are present, as many as it takes to get at so many rows.
@@ -173,13 +226,13 @@ impl Planner<'_> {
         &self,
         state: &mut State,
         through: &Through,
-        s: &crate::view::Structure,
+        s: &Structure,
         per: f64,
     ) {
         let bound: Vec<&Expr> = s.partition.iter().take(through.before).collect();
         let directory = self.shapes.get(through.directory);
-        let present = self.stats.rows_per(directory, &bound).avg.max(1.0);
-        let held = self.stats.rows_per(s, &bound).avg / present;
+        let present = self.stats.rows_per(directory, &bound).max(1.0);
+        let held = self.stats.rows_per(s, &bound) / present;
         let buckets = (per / held.max(1e-9)).clamp(1.0, present);
         let rows = state.rows * buckets;
         let input = std::mem::replace(&mut state.op, Op::Input);
@@ -255,12 +308,19 @@ impl Planner<'_> {
         })))
     }
 
-    fn merge_order(
+    /// The order in which the gets of a match are merged, whose rows are behind so many frames;
+    /// empty where it gives none. None where a part of it is not in the key.
+    pub(super) fn wished_order(
         &self,
         problem: &Problem,
-        s: &crate::view::Structure,
-        frame: u16,
+        m: &Match,
+        s: &Structure,
+        frames: u16,
     ) -> Option<Vec<(Term, Direction)>> {
+        if !m.ordered || m.each.is_none() && m.parts.is_none() {
+            return Some(vec![]);
+        }
+        let frame = frames + u16::from(m.through.is_some());
         let order = problem.order.as_ref()?;
         order
             .iter()
@@ -279,7 +339,7 @@ impl Planner<'_> {
     }
 
     /// The candidate as it fits the target, known or (where candidates may be made) new.
-    pub(super) fn spread_shapes(&mut self, s: crate::view::Structure) -> Vec<ShapeId> {
+    pub(super) fn spread_shapes(&mut self, s: Structure) -> Vec<ShapeId> {
         if !self.growing {
             let fitting = self.fitting(s);
             return fitting
@@ -289,8 +349,8 @@ impl Planner<'_> {
         }
         let mut out = Vec::new();
         for s in self.fitting(s) {
-            if let Some(d) =
-                directory(self.model, &s).filter(|_| !self.target.capabilities.ordered_partitions)
+            if self.needs_directory(&s)
+                && let Some(d) = directory(self.model, &s)
             {
                 self.shapes.intern(self.model, d);
             }

@@ -32,11 +32,30 @@ impl Planner<'_> {
                 }
                 self.locate_fetched(state, fetched, &start, atom)
             }
-            Source::Element { frame, fetched } => {
+            Source::United {
+                frame,
+                carried,
+                fetched,
+            } => {
+                let seen = atoms::rebase(atom, &|_| Some(0))?;
+                match carried.iter().find(|(e, _)| *e == seen) {
+                    Some((_, column)) => Some(Term::Column {
+                        frame: *frame,
+                        column: *column,
+                        path: vec![],
+                    }),
+                    None => self.locate_fetched(state, fetched, &start, atom),
+                }
+            }
+            Source::Element {
+                frame,
+                first,
+                fetched,
+            } => {
                 let column = |column, path| {
                     Some(Term::Column {
                         frame: *frame,
-                        column,
+                        column: first + column,
                         path,
                     })
                 };
@@ -96,6 +115,14 @@ impl Planner<'_> {
             _ => return None,
         };
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;
+        let in_home = |fetched: &[Fetched]| {
+            let anchor = fetched
+                .iter()
+                .filter(|f| f.element.is_empty() && f.steps.is_empty());
+            anchor
+                .into_iter()
+                .find_map(|f| self.stored(state, f.frame, f.shape, &at_zero))
+        };
         match state.nodes.get(from as usize)?.as_ref()? {
             Source::Row {
                 frame,
@@ -103,15 +130,9 @@ impl Planner<'_> {
                 fetched,
             } => {
                 let own = self.stored(state, *frame, *shape, &at_zero);
-                own.or_else(|| {
-                    let anchor = fetched
-                        .iter()
-                        .filter(|f| f.element.is_empty() && f.steps.is_empty());
-                    anchor
-                        .into_iter()
-                        .find_map(|f| self.stored(state, f.frame, f.shape, &at_zero))
-                })
+                own.or_else(|| in_home(fetched))
             }
+            Source::United { fetched, .. } => in_home(fetched),
             Source::Element { .. } => None,
         }
     }
@@ -119,7 +140,13 @@ impl Planner<'_> {
     /// A key part, or a column that the state requires.
     fn stored(&self, state: &State, frame: u16, shape: ShapeId, expr: &Expr) -> Option<Term> {
         let structure = self.shapes.get(shape);
-        let column = structure.values().position(|e| e == expr)?;
+        let at = |expr: &Expr| structure.values().position(|e| e == expr);
+        let (column, path) = if let Some(column) = at(expr) {
+            (column, vec![])
+        } else {
+            let (whole, path) = self.shapes.whole_of(shape, expr)?;
+            (at(&whole)?, path)
+        };
         let kept = match column.checked_sub(structure.key_len()) {
             None => true,
             Some(c) => state.requires.contains(&Requirement {
@@ -127,10 +154,10 @@ impl Planner<'_> {
                 column: Some(c),
             }),
         };
-        kept.then(|| Term::Column {
+        kept.then_some(Term::Column {
             frame,
             column: column as u16,
-            path: vec![],
+            path,
         })
     }
 

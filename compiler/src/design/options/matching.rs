@@ -4,11 +4,14 @@ use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
 use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::{bucket_follows, everything, spread};
-use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Unfold};
+use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Pred, Unfold};
 use crate::value::Value;
+use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 
 use super::Planner;
+use super::atoms::{self, Mentions};
+use super::implied::implied;
 
 /// The value or values that an expression must equal.
 #[derive(Clone, Debug)]
@@ -53,9 +56,15 @@ pub(super) struct Problem {
     pub(super) exists: Vec<ExistsEq>,
     /// The order that is wished for, without what equalities fix; none: no wish.
     pub(super) order: Option<Vec<(Expr, Direction)>>,
+    /// All conditions on what is found, in the candidate's scope, and which filters they are.
+    pub(super) holds: Vec<(usize, Pred)>,
 }
 
 /// How a candidate serves a problem.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something of its own about the rows"
+)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Match {
     pub(super) eq: Vec<Term>,
@@ -78,6 +87,8 @@ pub(super) struct Match {
     pub(super) through: Option<Through>,
     /// The item is each of the sub-partitions that a directory lists.
     pub(super) parts: Option<Parts>,
+    /// All partitions are read.
+    pub(super) scans: bool,
 }
 
 /// A get of the directory of a popular key: the sub-partitions that are present.
@@ -104,9 +115,10 @@ pub(super) struct Through {
 impl Problem {
     /// Matches a structure over the problem's entity; the next frame of the plan is `frame`.
     pub(super) fn matches(&self, planner: &Planner, s: &Structure, frame: u16) -> Option<Match> {
-        if s.kind == Kind::Groups && s.over.is_empty() || !s.filter.is_empty() {
+        if s.kind == Kind::Groups && s.over.is_empty() {
             return None;
         }
+        let satisfied = self.satisfied(planner, s)?;
         let mut eqs: Vec<&Eq> = self.eqs.iter().collect();
         let mut must = Vec::new();
         if !s.over.is_empty() {
@@ -114,6 +126,65 @@ impl Problem {
             must.extend(&exists.eqs);
             eqs.extend(&exists.eqs);
         }
+        let mut m = self.match_key(planner, s, frame, &eqs, &must)?;
+        if !s.over.is_empty() && !m.scans {
+            m.absorbed.extend(
+                self.exists
+                    .iter()
+                    .find(|e| e.over == s.over)
+                    .map(|e| e.filter),
+            );
+        }
+        m.absorbed.extend(satisfied);
+        Some(m)
+    }
+
+    /// Matches a structure of groups over what the problem is over.
+    pub(super) fn matches_groups(
+        &self,
+        planner: &Planner,
+        s: &Structure,
+        frame: u16,
+    ) -> Option<Match> {
+        let satisfied = self.satisfied(planner, s)?;
+        let eqs: Vec<&Eq> = self.eqs.iter().collect();
+        let mut m = self.match_key(planner, s, frame, &eqs, &[])?;
+        m.absorbed.extend(satisfied);
+        Some(m)
+    }
+
+    /// The filters that hold for every row of a structure; none where it leaves out rows that may
+    /// be asked for.
+    fn satisfied(&self, planner: &Planner, s: &Structure) -> Option<Vec<usize>> {
+        if s.filter.is_empty() {
+            return Some(vec![]);
+        }
+        let scope = Scope::new(planner.model, s.anchor, &s.over);
+        let domain = |e: &Expr| {
+            planner
+                .model
+                .domain(&scope.type_of(planner.model, &[], e).0)
+        };
+        let asked = self.holds.iter().map(|(_, p)| p);
+        let all = s.filter.iter();
+        if !all.clone().all(|p| implied(asked.clone(), p, &domain)) {
+            return None;
+        }
+        let held = self.holds.iter();
+        let held = held.filter(|(_, p)| implied(all.clone(), p, &domain));
+        Some(held.map(|(i, _)| *i).collect())
+    }
+
+    /// Which key parts of a structure the equalities bind, all of those that they must, and what
+    /// range and order the parts behind give.
+    fn match_key(
+        &self,
+        planner: &Planner,
+        s: &Structure,
+        frame: u16,
+        eqs: &[&Eq],
+        must: &[&Eq],
+    ) -> Option<Match> {
         let mut m = Match::default();
         let key: Vec<&Expr> = s.key().collect();
         for part in &key {
@@ -153,7 +224,7 @@ impl Problem {
             m.bound.push((*part).clone());
         }
         let all_bound = |must: &[&Eq]| must.iter().all(|q| m.bound.contains(&q.expr));
-        if !all_bound(&must) {
+        if !all_bound(must) {
             return None;
         }
         // A relation to an outer row is not optional.
@@ -171,15 +242,8 @@ impl Problem {
             m.gathered.clear();
             m.absorbed.clear();
             m.parts = None;
+            m.scans = true;
             return scan.then_some(m);
-        }
-        if !s.over.is_empty() {
-            m.absorbed.extend(
-                self.exists
-                    .iter()
-                    .find(|e| e.over == s.over)
-                    .map(|e| e.filter),
-            );
         }
         if let Some(range) = key
             .get(m.bound.len())
@@ -236,16 +300,47 @@ impl Problem {
                 .chain(&picked)
                 .filter_map(|&i| one.get(i).map(|q| q.expr.clone()))
                 .collect();
-            self.grow_for(planner, &[], &parts);
+            self.grow_for(planner, &[], &[], &parts);
             for exists in &self.exists {
                 let mut with = parts.clone();
                 with.extend(exists.eqs.iter().map(|q| q.expr.clone()));
-                self.grow_for(planner, &exists.over, &with);
+                self.grow_for(planner, &exists.over, &[], &with);
             }
         }
+        self.grow_partial(planner);
     }
 
-    fn grow_for(&self, planner: &mut Planner, over: &[Unfold], parts: &[Expr]) {
+    /// Adds candidates of just those instances for which all conditions hold that compare with
+    /// constants: fewer rows, and fewer writes. One set of conditions for each problem.
+    fn grow_partial(&self, planner: &mut Planner) {
+        if !planner.target.cost.rules.partial {
+            return;
+        }
+        let fixed = self.holds.iter().filter(|(_, p)| is_storable(p));
+        let (at, filter): (Vec<usize>, Vec<Pred>) = fixed.cloned().unzip();
+        if filter.is_empty() {
+            return;
+        }
+        let made_good = |i: Option<usize>| i.is_some_and(|i| at.contains(&i));
+        let rest = Problem {
+            eqs: (self.eqs.iter().filter(|q| !made_good(q.filter)))
+                .cloned()
+                .collect(),
+            ranges: (self.ranges.iter())
+                .filter(|r| {
+                    let sides = [&r.lower, &r.upper].into_iter().flatten();
+                    sides.map(|(_, i)| *i).any(|i| !at.contains(&i))
+                })
+                .cloned()
+                .collect(),
+            exists: vec![],
+            ..self.clone()
+        };
+        let parts: Vec<Expr> = rest.eqs.iter().map(|q| q.expr.clone()).collect();
+        rest.grow_for(planner, &[], &filter, &parts);
+    }
+
+    fn grow_for(&self, planner: &mut Planner, over: &[Unfold], filter: &[Pred], parts: &[Expr]) {
         let unbound = self.eqs.is_empty() && self.exists.is_empty();
         let mut suffixes: Vec<Vec<(Expr, Direction)>> = vec![vec![]];
         if let Some(order) = self.order.as_ref().filter(|o| !o.is_empty()) {
@@ -278,7 +373,7 @@ impl Problem {
                     .map(|e| (e.clone(), Direction::Asc))
                     .collect();
                 clustering.extend(suffix.iter().cloned());
-                add(planner, self.entity, over, partition, clustering);
+                add(planner, self.entity, over, filter, partition, clustering);
             }
         }
     }
@@ -289,11 +384,13 @@ pub(super) fn add(
     planner: &mut Planner,
     entity: EntityId,
     over: &[Unfold],
+    filter: &[Pred],
     partition: Vec<Expr>,
     clustering: Vec<(Expr, Direction)>,
 ) {
     let model = planner.model;
-    let mut s = skeleton(model, entity, over, &[], partition, clustering, Kind::Lists);
+    let lists = Kind::Lists;
+    let mut s = skeleton(model, entity, over, filter, partition, clustering, lists);
     if !determines(model, &s) {
         s.kind = Kind::Groups;
     }
@@ -301,32 +398,6 @@ pub(super) fn add(
 }
 
 impl Planner<'_> {
-    /// A get of all rows that share the first key parts: those alone, or with every salt or bucket
-    /// where they are spread.
-    pub(super) fn whole_partition(
-        &self,
-        s: &Structure,
-        eq: Vec<Term>,
-        frame: u16,
-    ) -> Option<Match> {
-        let mut m = Match {
-            bound: s.key().take(eq.len()).cloned().collect(),
-            eq,
-            ..Match::default()
-        };
-        let ordered = self.target.capabilities.ordered_partitions;
-        for part in s.partition.iter().skip(m.eq.len()) {
-            if ordered {
-                break;
-            }
-            if !self.spread_over(s, frame, &mut m) {
-                return None;
-            }
-            m.bound.push(part.clone());
-        }
-        Some(m)
-    }
-
     /// Binds the next part, one of those that spread a partition, to each of its values: to every
     /// salt, or to the buckets that a directory lists. False where that cannot be.
     fn spread_over(&self, s: &Structure, frame: u16, m: &mut Match) -> bool {
@@ -417,6 +488,27 @@ impl Match {
         let listed = planner.shapes.get(through.directory);
         let descends = listed.direction(listed.partition.len()) == Direction::Desc;
         through.reverse = ((s.direction(at) == Direction::Desc) != self.reverse) != descends;
+    }
+}
+
+/// Whether a condition can limit which instances have a row: it compares what a row can have with
+/// constants.
+fn is_storable(pred: &Pred) -> bool {
+    let mut found = Vec::new();
+    atoms::of_pred(pred, &mut found);
+    let plain = |e: &Expr| matches!(e, Expr::Path { element, .. } if element.is_empty());
+    !found.is_empty()
+        && found.iter().all(plain)
+        && !Mentions::of_pred(pred).params
+        && !has_exists(pred)
+}
+
+fn has_exists(pred: &Pred) -> bool {
+    match pred {
+        Pred::And(list) | Pred::Or(list) => list.iter().any(has_exists),
+        Pred::Not(p) => has_exists(p),
+        Pred::Exists { .. } => true,
+        _ => false,
     }
 }
 

@@ -2,18 +2,24 @@
 //! candidates and columns that it requires. The selection picks among them; given a fixed set of
 //! structures, the cheapest option whose requirements are met is the plan.
 
+mod alternatives;
 mod atoms;
 mod bind;
 mod extreme;
 mod get;
 mod group;
+mod grow;
+mod implied;
+mod kept;
 mod locate;
 mod matching;
 mod query;
 mod subquery;
 mod supply;
+mod unite;
 mod walk;
 
+pub(crate) use kept::maintainable;
 pub(crate) use matching::determines;
 pub use query::free_order;
 
@@ -73,8 +79,20 @@ pub(crate) enum Source {
         shape: ShapeId,
         fetched: Vec<Fetched>,
     },
-    /// A computed frame: an element of a collection.
-    Element { frame: u16, fetched: Vec<Fetched> },
+    /// An element of a collection in a computed frame: its value, position and map key are the
+    /// columns from the first on.
+    Element {
+        frame: u16,
+        first: u16,
+        fetched: Vec<Fetched>,
+    },
+    /// An instance in a computed frame: what united branches carried of it, as seen from there, and
+    /// the columns.
+    United {
+        frame: u16,
+        carried: Vec<(Expr, u16)>,
+        fetched: Vec<Fetched>,
+    },
 }
 
 /// An instance fetched by key on the way from a node.

@@ -3,7 +3,7 @@
 use super::atoms::{self, Mentions};
 use super::bind::{Partial, Wish, set_node};
 use super::locate::key_leaf_paths;
-use super::{PlanOption, Planner, Source, State, undominated};
+use super::{PlanOption, Planner, Source, State, undominated, unite};
 use crate::design::assumed::LIMIT;
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};
 use crate::design::shape::reference_paths;
@@ -32,24 +32,18 @@ impl Planner<'_> {
         let mut out = Vec::new();
         let outer = start.rows;
         if query.group.is_some() {
-            for state in self.group_options(&start, query, scope) {
-                let partial = Partial {
-                    state,
-                    left: vec![],
-                    narrowed: 1.0,
-                    ordered: false,
-                    paged: false,
-                };
+            for partial in self.group_options(&start, query, scope) {
                 out.extend(self.finish(partial, query, scope, &order, outer));
             }
         }
+        let needs = needed(query);
         for partial in self.bound_and_filtered(
             start,
             &query.over,
-            query.subject,
             &query.filter,
             scope,
             wish.as_ref(),
+            &needs,
         ) {
             let grouped = match &query.group {
                 None => vec![partial],
@@ -62,12 +56,31 @@ impl Planner<'_> {
         undominated(out)
     }
 
-    /// Binds every node and applies every filter.
+    /// Binds every node and applies every filter. `needs`: the atoms that are asked for then.
     pub(super) fn bound_and_filtered(
         &mut self,
         start: State,
         over: &[Unfold],
-        _subject: NodeId,
+        filters: &[Pred],
+        scope: &Scope,
+        wish: Option<&Wish>,
+        needs: &[Expr],
+    ) -> Vec<Partial> {
+        let breadth = self.breadth();
+        let bound = self.bound(start.clone(), over, filters, scope, wish);
+        let mut filtered: Vec<Partial> = bound
+            .into_iter()
+            .flat_map(|p| self.filter(p, filters, scope))
+            .collect();
+        filtered.extend(self.united(&start, over, filters, scope, wish, needs));
+        trim_partials(filtered, 2 * breadth)
+    }
+
+    /// Binds every node; filters that no get has made good are left.
+    pub(super) fn bound(
+        &mut self,
+        start: State,
+        over: &[Unfold],
         filters: &[Pred],
         scope: &Scope,
         wish: Option<&Wish>,
@@ -105,10 +118,7 @@ impl Planner<'_> {
                 .flat_map(|p| self.unfold(p, node, unfold, filters, scope, wish));
             partials = trim_partials(next.collect(), 2 * breadth);
         }
-        let filtered = partials
-            .into_iter()
-            .flat_map(|p| self.filter(p, filters, scope));
-        trim_partials(filtered.collect(), 2 * breadth)
+        partials
     }
 
     fn unfold(
@@ -173,6 +183,7 @@ impl Planner<'_> {
                         node,
                         Source::Element {
                             frame,
+                            first: 0,
                             fetched: vec![],
                         },
                     );
@@ -256,7 +267,7 @@ impl Planner<'_> {
         out
     }
 
-    fn test(&self, state: &State, pred: &Pred, known: &[(Pred, Test)]) -> Option<Test> {
+    pub(super) fn test(&self, state: &State, pred: &Pred, known: &[(Pred, Test)]) -> Option<Test> {
         let all = |list: &[Pred]| {
             list.iter()
                 .map(|p| self.test(state, p, known))
@@ -309,6 +320,7 @@ impl Planner<'_> {
                         function: a.function,
                         distinct: a.distinct,
                         arg,
+                        stored: false,
                     })
                 })
                 .collect();
@@ -382,18 +394,7 @@ impl Planner<'_> {
                     .collect();
                 let Some(by) = by else { continue };
                 if !partial.ordered {
-                    let cost = self.target.cost.sort + state.rows * self.target.cost.sort_row;
-                    state.cost += cost;
-                    let estimate = Estimate {
-                        rows: state.rows,
-                        cost,
-                        ..Estimate::default()
-                    };
-                    state.op = Op::Sort {
-                        input: Box::new(state.op),
-                        by: by.clone(),
-                        estimate,
-                    };
+                    state = self.sort(state, by.clone());
                 }
                 if let (true, Some(page)) = (unpaged, &query.page) {
                     state.op = Op::Page {
@@ -427,6 +428,23 @@ impl Planner<'_> {
             }
         }
         undominated(out)
+    }
+
+    /// Sorts the rows of a state.
+    pub(super) fn sort(&self, mut state: State, by: Vec<(Term, Direction)>) -> State {
+        let cost = self.target.cost.sort + state.rows * self.target.cost.sort_row;
+        state.cost += cost;
+        let estimate = Estimate {
+            rows: state.rows,
+            cost,
+            ..Estimate::default()
+        };
+        state.op = Op::Sort {
+            input: Box::new(state.op),
+            by,
+            estimate,
+        };
+        state
     }
 
     fn output(
@@ -471,7 +489,7 @@ impl Planner<'_> {
     }
 
     /// A whole key is supplied by its scalars.
-    fn whole_keys(&self, wanted: &[Expr]) -> Vec<Expr> {
+    pub(super) fn whole_keys(&self, wanted: &[Expr]) -> Vec<Expr> {
         let mut out: Vec<Expr> = Vec::new();
         for atom in wanted {
             let parts = match atom {
@@ -499,8 +517,8 @@ impl Planner<'_> {
 }
 
 /// Keeps partly bound queries in bounds. One beats another if it costs no more, requires no more,
-/// has no more filters left and gives the order if the other does.
-fn trim_partials(mut partials: Vec<Partial>, breadth: usize) -> Vec<Partial> {
+/// has no more filters left, gives the order if the other does, and can come to know as much.
+pub(super) fn trim_partials(mut partials: Vec<Partial>, breadth: usize) -> Vec<Partial> {
     partials.sort_by(|a, b| a.state.cost.total_cmp(&b.state.cost));
     let mut kept: Vec<Partial> = Vec::new();
     for p in partials {
@@ -510,12 +528,23 @@ fn trim_partials(mut partials: Vec<Partial>, breadth: usize) -> Vec<Partial> {
                 && (k.ordered || !p.ordered)
                 && (k.paged || !p.paged)
                 && k.left.iter().all(|f| p.left.contains(f))
+                && unite::knows_no_less(&k.state, &p.state)
         });
         if !beaten && kept.len() < breadth {
             kept.push(p);
         }
     }
     kept
+}
+
+/// The atoms of what a query answers with, is grouped and ordered by.
+fn needed(query: &Query) -> Vec<Expr> {
+    let mut out = Vec::new();
+    let select = query.select.iter().map(|i| &i.expr);
+    let order = query.order.iter().map(|(e, _)| e);
+    let all = select.chain(query.group.iter().flatten()).chain(order);
+    all.for_each(|e| atoms::of_expr(e, &mut out));
+    out
 }
 
 /// The complete order without the terms that an equality fixes: what a cursor is made of.
@@ -565,7 +594,7 @@ fn collect_exists(pred: &Pred, out: &mut Vec<Pred>) {
     }
 }
 
-fn limit_rows(limit: &Expr) -> f64 {
+pub(super) fn limit_rows(limit: &Expr) -> f64 {
     match limit {
         Expr::Const(Value::Int(n)) => (*n as f64).max(0.0),
         _ => LIMIT,

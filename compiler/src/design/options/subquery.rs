@@ -4,6 +4,8 @@ use super::atoms::{self, Mentions};
 use super::supply::When;
 use super::{PlanOption, Planner, Source, State, undominated};
 use crate::design::plan::{Op, Plan, Sub, Term, Test};
+use crate::design::shape::ShapeId;
+use crate::design::spread::FILL;
 use crate::model::{Expr, NodeId, Pred};
 use crate::view::typing::Scope;
 impl Planner<'_> {
@@ -89,20 +91,18 @@ impl Planner<'_> {
         if mentions.params || follows_elements(atom) {
             return None;
         }
-        let Some(Some(Source::Row { shape, fetched, .. })) =
-            state.nodes.get(from as usize).cloned()
-        else {
-            return None;
+        let (row, fetched) = match state.nodes.get(from as usize)?.as_ref()? {
+            Source::Row { shape, fetched, .. } => (Some(*shape), fetched),
+            Source::United { fetched, .. } => (None, fetched),
+            Source::Element { .. } => return None,
         };
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;
-        let owner = match fetched
+        let home = fetched
             .iter()
-            .find(|f| f.element.is_empty() && f.steps.is_empty())
-        {
-            Some(f) => f.shape,
-            None if self.can_copy(shape) && self.shapes.get(shape).over.is_empty() => shape,
-            None => return None,
-        };
+            .find(|f| f.element.is_empty() && f.steps.is_empty());
+        let copies =
+            |shape: &ShapeId| self.can_copy(*shape) && self.shapes.get(*shape).over.is_empty();
+        let owner = home.map(|f| f.shape).or(row.filter(copies))?;
         // What a person keeps there is read there: that it may outgrow a row is a finding.
         let kept = self.is_given(owner) && self.shapes.get(owner).columns.contains(&at_zero);
         let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
@@ -121,7 +121,7 @@ impl Planner<'_> {
         }
         let limits = &self.target.limits;
         let elements = self.stats.elements(scope, atom);
-        self.stats.bytes(scope, atom).max <= limits.row_bytes / 16.0
+        self.stats.bytes(scope, atom).max <= limits.row_bytes * FILL
             && limits.collection_elements.is_none_or(|l| elements <= l)
     }
 
@@ -166,7 +166,7 @@ impl Planner<'_> {
             None => vec![],
         };
         self.depth += 1;
-        let found = self.bound_and_filtered(start, over, 0, &filters, &inner, None);
+        let found = self.bound_and_filtered(start, over, &filters, &inner, None, &[]);
         self.depth -= 1;
         let options = found.into_iter().map(|b| PlanOption {
             plan: crate::design::plan::Plan {

@@ -94,18 +94,21 @@ impl Planner<'_> {
             return vec![];
         };
         let fetched = match &source {
-            Source::Row { fetched, .. } | Source::Element { fetched, .. } => fetched.clone(),
+            Source::Row { fetched, .. }
+            | Source::Element { fetched, .. }
+            | Source::United { fetched, .. } => fetched.clone(),
         };
-        // Fetched already at this very instance: its home has every value of it.
+        // Fetched already at this very instance: its home has every value of it, unless a person
+        // gave it and keeps the others elsewhere.
         let here = start.steps.get(..nearest).unwrap_or_default();
-        if let Some(f) = fetched
+        let mut at_hand = fetched
             .iter()
-            .find(|f| f.element == start.element && f.steps == here)
-        {
-            return self
-                .take_from(&state, f.shape, nearest, &missing)
-                .into_iter()
-                .collect();
+            .filter(|f| f.element == start.element && f.steps == here);
+        if at_hand.clone().next().is_some() {
+            let taken = at_hand.find_map(|f| self.take_from(&state, f.shape, nearest, &missing));
+            if let Some(state) = taken {
+                return vec![state];
+            }
         }
         let mut out = Vec::new();
         if let Source::Row { shape, .. } = &source
@@ -129,15 +132,30 @@ impl Planner<'_> {
             prefixes.push(vec![]);
         }
         for prefix in prefixes {
-            if fetched
+            let known: Vec<ShapeId> = fetched
                 .iter()
-                .any(|f| f.element == start.element && f.steps == prefix)
-            {
+                .filter(|f| f.element == start.element && f.steps == prefix)
+                .map(|f| f.shape)
+                .collect();
+            if known.iter().any(|&shape| !self.is_given(shape)) {
                 continue;
             }
             for (next, shape) in self.fetch(&state, scope, start, &prefix) {
-                out.extend(self.take_from(&next, shape, prefix.len(), &missing));
+                if !known.contains(&shape) {
+                    out.extend(self.take_from(&next, shape, prefix.len(), &missing));
+                }
             }
+        }
+        if out.is_empty() && missing.len() > 1 {
+            // No one row has them all: a person keeps them in several.
+            let mut states = vec![state];
+            for atom in missing {
+                let next = states.into_iter().flat_map(|s| {
+                    self.supply_group(s, scope, start, nearest, std::slice::from_ref(atom))
+                });
+                states = trim(next.collect(), self.breadth());
+            }
+            return states;
         }
         out
     }
@@ -193,7 +211,11 @@ impl Planner<'_> {
         let identity = self.shapes.all.get(shape)?.identity;
         for atom in missing {
             let relative = relative(atom, skip)?;
-            let (_, requirement) = self.shapes.column(shape, &relative)?;
+            let kept = self.shapes.column(shape, &relative).or_else(|| {
+                let (whole, _) = self.shapes.whole_of(shape, &relative)?;
+                self.shapes.column(shape, &whole)
+            });
+            let (_, requirement) = kept?;
             if next.requires.insert(requirement) && !identity {
                 // The row was priced without this column.
                 next.cost +=
@@ -240,15 +262,12 @@ impl Planner<'_> {
             self.supply(state.clone(), scope, &keys)
         };
         let root = self.model.entity(entity).root;
-        let homes: Vec<ShapeId> = (0..self.shapes.all.len())
-            .filter(|&id| {
-                self.shapes
-                    .all
-                    .get(id)
-                    .is_some_and(|s| s.identity && s.structure.anchor == root)
-            })
-            .take(HOMES)
-            .collect();
+        let keyed = self.shapes.all.iter().enumerate();
+        let keyed = keyed.filter(|(_, s)| s.identity && s.structure.anchor == root);
+        // Those that were given may keep what no other does.
+        let (given, open): (Vec<_>, Vec<_>) = keyed.partition(|(_, s)| s.given);
+        let homes = given.into_iter().chain(open.into_iter().take(HOMES));
+        let homes: Vec<ShapeId> = homes.map(|(id, _)| id).collect();
         let mut out = Vec::new();
         for state in states {
             for &home in &homes {
@@ -319,9 +338,11 @@ impl Planner<'_> {
             shape: home,
         };
         match next.nodes.get_mut(start.node as usize)? {
-            Some(Source::Row { fetched: list, .. } | Source::Element { fetched: list, .. }) => {
-                list.push(fetched);
-            }
+            Some(
+                Source::Row { fetched: list, .. }
+                | Source::Element { fetched: list, .. }
+                | Source::United { fetched: list, .. },
+            ) => list.push(fetched),
             None => return None,
         }
         Some(next)
@@ -333,7 +354,7 @@ impl Planner<'_> {
         let fields = root.fields.iter().map(|f| match f {
             crate::model::Field::Attribute(a) if self.model.split(*a).is_some() => 0.0,
             crate::model::Field::Attribute(a) => {
-                crate::design::stats::type_bytes(self.model, &self.model.attribute(*a).ty).avg
+                crate::design::widths::type_bytes(self.model, &self.model.attribute(*a).ty).avg
             }
             _ => 8.0,
         });

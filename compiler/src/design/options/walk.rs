@@ -258,6 +258,7 @@ impl Planner<'_> {
             ranges: vec![],
             exists: vec![],
             order: None,
+            holds: vec![],
         };
         let partial = Partial {
             state: state.clone(),

@@ -5,13 +5,16 @@
 //! happens now, so they count for nothing here. Salts spread what knows the row's key: writes, and
 //! gets of one row; a read that gathers all salts visits each of them.
 
+use crate::design::assumed::LIMIT;
 use crate::design::change::{Effect, Reading};
 use crate::design::plan::{Get, Op, Plan, StructureId, Sub, Term, Test};
+use crate::design::popular_key::{met, totals};
 use crate::design::spread::spread;
 use crate::design::stats::Stats;
 use crate::design::target::Throughput;
 use crate::design::{PricedPlan, Purpose, Target, WritePlan};
 use crate::model::{Expr, Leaf};
+use crate::value::Value;
 use crate::view::reads::{Route, RouteStep};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
@@ -87,10 +90,15 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
             let reads = match step.purpose {
                 // Counted with the plan above.
                 Purpose::Find(_) => 0.0,
-                Purpose::Values(_) | Purpose::Unique(..) | Purpose::Maintain => step.reads,
+                // The totals of a key are read with one get.
+                Purpose::Maintain => match totals(self.stats.model, s) {
+                    Some(split) => step.reads / met(&self.stats, s, split).max(1.0),
+                    None => step.reads,
+                },
+                Purpose::Values(_) | Purpose::Unique(..) => step.reads,
                 Purpose::Referrers(..) | Purpose::Support(_) => {
                     let bound: Vec<&Expr> = s.partition.iter().collect();
-                    step.reads / self.stats.rows_per(s, &bound).avg.max(1.0)
+                    step.reads / self.stats.rows_per(s, &bound).max(1.0)
                 }
             };
             let heat = self.heats.entry(id).or_default();
@@ -124,14 +132,22 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
         frames: &mut Vec<Option<StructureId>>,
     ) {
         frames.truncate(usize::from(plan.outer));
-        self.op(by, weight, &plan.root, frames);
+        self.op(by, weight, &plan.root, frames, f64::INFINITY);
         for output in &plan.output {
             self.term(by, weight, &output.term, frames);
         }
     }
 
-    /// Adds the reads of an operator and its inputs; tells the gets of the last one.
-    fn op(&mut self, by: &str, weight: f64, op: &Op, frames: &mut Vec<Option<StructureId>>) -> f64 {
+    /// Adds the reads of an operator of which at most so many tuples are taken, and of its inputs;
+    /// tells the gets of the last one.
+    fn op(
+        &mut self,
+        by: &str,
+        weight: f64,
+        op: &Op,
+        frames: &mut Vec<Option<StructureId>>,
+        taken: f64,
+    ) -> f64 {
         match op {
             Op::Input => 0.0,
             Op::Get {
@@ -146,7 +162,7 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                 estimate,
                 ..
             } => {
-                let before = self.op(by, weight, input, frames);
+                let before = self.op(by, weight, input, frames, before(input, op, taken));
                 if let Op::Merge { list, .. } = op {
                     list.iter().for_each(|t| self.term(by, weight, t, frames));
                 }
@@ -157,8 +173,9 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                     } else {
                         estimate.gets / touched.pieces
                     };
-                    let bytes =
-                        estimate.reads / estimate.gets.max(1e-9) * row_bytes(&self.stats, s);
+                    let rows = estimate.reads / estimate.gets.max(1e-9);
+                    let rows = self.of_hottest(s, get, rows, taken);
+                    let bytes = rows * row_bytes(&self.stats, s);
                     let units = units(self.target.limits.partition_reads, bytes);
                     let heat = self.heats.entry(get.structure).or_default();
                     heat.read(by, weight * lookups * touched.share, units);
@@ -166,23 +183,37 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                 frames.push(Some(get.structure));
                 estimate.gets
             }
+            Op::Unite { branches, .. } => {
+                for branch in branches {
+                    self.plan(by, weight, branch, &mut frames.clone());
+                }
+                frames.push(None);
+                0.0
+            }
             Op::Elements { input, of } => {
-                self.op(by, weight, input, frames);
+                self.op(by, weight, input, frames, f64::INFINITY);
                 self.term(by, weight, of, frames);
                 frames.push(None);
                 0.0
             }
             Op::Filter { input, tests, .. } => {
-                self.op(by, weight, input, frames);
+                self.op(by, weight, input, frames, before(input, op, taken));
                 tests.iter().for_each(|t| self.test(by, weight, t, frames));
                 0.0
             }
-            Op::Distinct { input, .. }
-            | Op::Sort { input, .. }
-            | Op::Page { input, .. }
-            | Op::Limit { input, .. } => self.op(by, weight, input, frames),
+            Op::Distinct { input, .. } | Op::Sort { input, .. } | Op::Page { input, .. } => {
+                self.op(by, weight, input, frames, f64::INFINITY)
+            }
+            Op::Limit { input, count, last } => {
+                let count = match count {
+                    _ if *last => f64::INFINITY,
+                    Term::Const(Value::Int(n)) => *n as f64,
+                    _ => LIMIT,
+                };
+                self.op(by, weight, input, frames, taken.min(count))
+            }
             Op::Aggregate { input, .. } => {
-                self.op(by, weight, input, frames);
+                self.op(by, weight, input, frames, f64::INFINITY);
                 frames.clear();
                 frames.push(None);
                 0.0
@@ -227,9 +258,41 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
             }
             Test::IsNull(a) => self.term(by, weight, a, frames),
             Test::Exists(op) => {
-                self.op(by, weight, op, &mut frames.to_vec());
+                // One is enough.
+                self.op(by, weight, op, &mut frames.to_vec(), 1.0);
             }
         }
+    }
+
+    /// Rows that a get of so many on average reads of the hottest partition: as many times more as
+    /// the most popular value has, but no more than are taken or than a partition holds.
+    fn of_hottest(&self, s: &Structure, get: &Get, rows: f64, taken: f64) -> f64 {
+        let bound: Vec<&Expr> = s.key().take(get.eq.len()).collect();
+        let most = self.stats.most(s, &bound).rows;
+        let skew = (most / self.stats.rows_per(s, &bound).max(1e-9)).max(1.0);
+        (rows * skew).min(taken).min(self.stats.largest(s).rows)
+    }
+}
+
+/// How many tuples of its input an operator takes for so many of its own.
+fn before(input: &Op, op: &Op, taken: f64) -> f64 {
+    match (rows_of(input), rows_of(op)) {
+        (Some(read), Some(given)) if given > 0.0 => taken * (read / given).max(1.0),
+        _ => f64::INFINITY,
+    }
+}
+
+/// Tuples that leave an operator, where that is estimated.
+fn rows_of(op: &Op) -> Option<f64> {
+    match op {
+        Op::Input => Some(1.0),
+        Op::Get { estimate, .. }
+        | Op::Merge { estimate, .. }
+        | Op::Filter { estimate, .. }
+        | Op::Unite { estimate, .. }
+        | Op::Sort { estimate, .. }
+        | Op::Aggregate { estimate, .. } => Some(estimate.rows),
+        Op::Elements { .. } | Op::Distinct { .. } | Op::Page { .. } | Op::Limit { .. } => None,
     }
 }
 
@@ -356,7 +419,7 @@ impl Flows {
             effect.count.avg = effect.count.avg.max(1.0);
             for (route, hit) in reading.hits(stats, &effect) {
                 flows.push(Flow {
-                    rows: rate * hit.puts.max(hit.deletes),
+                    rows: rate * hit.rows,
                     anchor: anchor_share(stats, &route),
                 });
             }

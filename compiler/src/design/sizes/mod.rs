@@ -1,12 +1,15 @@
 //! How large a structure gets and how hot: averages for the price, maxima for the limits.
 
+mod blame;
 mod finding;
 mod heat;
+mod judge;
 
+pub(crate) use finding::grouped;
 pub use finding::{Finding, Subject};
-pub(crate) use finding::{findings, grouped};
 pub use heat::Heat;
 pub(crate) use heat::{Flows, Thermometer, write_units};
+pub(crate) use judge::findings;
 
 use super::stats::Stats;
 use super::target::{Columns, Contents, Target};
@@ -48,6 +51,7 @@ impl Sizes {
         let rows = stats.rows(s);
         let partition: Vec<&Expr> = s.partition.iter().collect();
         let per = stats.rows_per(s, &partition);
+        let rows_max = stats.largest(s).rows;
         let key_max = largest_key(model, s).min(target.limits.key_bytes);
         let mut row_max = key_max;
         // The row keeps what its key cuts off.
@@ -57,21 +61,20 @@ impl Sizes {
         let columns = s.columns.iter();
         row_max += columns.map(|c| stats.bytes(&scope, c).max).sum::<f64>();
         let regular = regular(&stats, s);
-        let usual = target
-            .layout
-            .extents(&contents(&stats, s, per.avg, regular));
+        let usual = target.layout.extents(&contents(&stats, s, per, regular));
         let largest = target
             .layout
-            .extents(&contents(&stats, s, per.max, regular));
+            .extents(&contents(&stats, s, rows_max, regular));
         let collections = s.columns.iter().map(|c| collection(&stats, &scope, c));
         let most = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
         let (elements, bytes) = collections.fold((0.0, 0.0), most);
         Sizes {
             rows,
-            bytes: usual.bytes * rows / per.avg.max(1e-9),
-            partition_rows_max: per.max,
+            bytes: usual.bytes * rows / per.max(1e-9),
+            partition_rows_max: rows_max,
             partition_values_max: largest.values,
-            partition_bytes_max: largest.bytes,
+            // Of many rows the usual ones, of few the largest one decides.
+            partition_bytes_max: largest.bytes.max(row_max),
             row_bytes_max: row_max,
             key_bytes_max: key_max,
             collection_elements_max: elements,

@@ -165,7 +165,7 @@ impl<'i> Search<'i> {
         // Where there is something to be below of, the bound alone may tell that nothing is.
         let mut steps = self.limits.root_steps;
         if self.cost.is_finite() {
-            if self.lower(multipliers) >= self.cutoff() {
+            if self.lower(multipliers, steps) >= self.cutoff() {
                 return None;
             }
             steps /= ROOT_AGAIN;
@@ -187,16 +187,18 @@ impl<'i> Search<'i> {
         Some(Root { scope, bound })
     }
 
-    /// What every solution costs at least, as far as the steps at the root tell, or up to the
+    /// What every solution costs at least, as far as so many steps at the root tell, or up to the
     /// cutoff.
-    pub(crate) fn lower(&self, multipliers: &mut Vec<f64>) -> f64 {
+    pub(crate) fn lower(&self, multipliers: &mut Vec<f64>, steps: usize) -> f64 {
         let mut scope = self.relaxed.scope(vec![None; self.lifted.items.len()]);
         if !self.relaxed.propagate(&mut scope) {
             return f64::INFINITY;
         }
         let start = self.fitting(multipliers);
-        let steps = self.limits.root_steps;
-        let bound = self.relaxed.bound(&scope, start, self.aim(), steps);
+        let hopeful = self.limits.hopeful;
+        let bound = self
+            .relaxed
+            .bound(&scope, start, self.aim(), steps, hopeful);
         *multipliers = bound.multipliers;
         bound.value
     }
@@ -286,7 +288,7 @@ impl<'i> Search<'i> {
         let mut steps = steps;
         loop {
             let aim = self.aim();
-            let bound = self.relaxed.bound(scope, multipliers, aim, steps);
+            let bound = self.relaxed.bound(scope, multipliers, aim, steps, false);
             if bound.value >= self.cutoff() {
                 return None;
             }

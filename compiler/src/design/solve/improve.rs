@@ -11,6 +11,10 @@ const ROUNDS: usize = 12;
 /// How many choices beyond the one it takes are tried for a demand.
 const DEARER: usize = 4;
 
+/// How many choices are tried for a demand where moves are made near something: there are hundreds
+/// of sets to start from, and few of them end elsewhere for the others.
+const TRIES: usize = 6;
+
 /// How many structures are tried to make room for another one.
 const ROOM: usize = 6;
 
@@ -77,6 +81,7 @@ pub(crate) fn improve_near(state: &mut State, locked: &dyn Fn(ItemId) -> bool, t
     }
     let mut near = near_touched(state, touched);
     state.capped = true;
+    state.tries = TRIES;
     for _ in 0..ROUNDS {
         let before = state.worth();
         switch_choices(state, locked, &near.demands);
@@ -88,6 +93,7 @@ pub(crate) fn improve_near(state: &mut State, locked: &dyn Fn(ItemId) -> bool, t
         near = near_moved(state, &state.since(0));
         state.settle();
     }
+    state.tries = usize::MAX;
     state.settle();
 }
 
@@ -177,9 +183,9 @@ fn repair(state: &mut State) {
         let start = state.mark();
         let choices = &state.instance.demands[demand].choices;
         let mut best: Option<(usize, super::state::Worth)> = None;
-        for (c, choice) in choices.iter().enumerate() {
+        for c in state.tried(demand) {
             let mark = state.mark();
-            choice.requires.iter().for_each(|&i| state.add(i));
+            choices[c].requires.iter().for_each(|&i| state.add(i));
             let worth = state.worth();
             state.undo(mark);
             if best.is_none_or(|(_, b)| worth.beats(b)) {
@@ -222,7 +228,8 @@ fn switch_choices(state: &mut State, locked: &dyn Fn(ItemId) -> bool, demands: &
         if choices.len() < 2 {
             continue;
         }
-        for (c, choice) in choices.iter().enumerate() {
+        for c in state.tried(demand) {
+            let choice = &choices[c];
             let Some(old) = state.taken(demand).filter(|&old| c <= old + DEARER) else {
                 break;
             };

@@ -32,7 +32,7 @@ mod twins;
 
 pub(crate) use improve::Touched;
 pub(crate) use instance::{Choice, Demand, Instance, Item, ItemId};
-pub(crate) use reduce::undominated;
+pub(crate) use reduce::{simplify, triggers, undominated};
 pub(crate) use state::{Index, State};
 
 use branch::{Found, Search, cutoff};
@@ -61,6 +61,9 @@ pub(crate) struct Limits {
     /// Steps towards a good bound, at the root and at a node.
     pub(crate) root_steps: usize,
     pub(crate) node_steps: usize,
+    /// Whether the steps that are to show that nothing is below some price end where there is little
+    /// hope that they do.
+    pub(crate) hopeful: bool,
 }
 
 impl Limits {
@@ -69,6 +72,7 @@ impl Limits {
             nodes,
             root_steps: 3000,
             node_steps: 40,
+            hopeful: false,
         }
     }
 
@@ -113,15 +117,24 @@ pub(crate) fn solve_from(
     known: Known,
     trace: &mut Trace,
 ) -> Option<Solved> {
+    let (kept, bound) = search_from(instance, limits, known, trace);
+    Some(Solved { kept: kept?, bound })
+}
+
+/// The same, with the bound where no solution was found, too.
+pub(crate) fn search_from(
+    instance: &Instance,
+    limits: Limits,
+    known: Known,
+    trace: &mut Trace,
+) -> (Option<Vec<bool>>, f64) {
     let fixed = vec![None; instance.items.len()];
     let mut found = decide(instance, fixed, limits, known, trace);
     if found.cost.is_finite() {
         ties::settle(instance, &mut found.kept);
+        return (Some(found.kept), found.bound);
     }
-    found.cost.is_finite().then_some(Solved {
-        kept: found.kept,
-        bound: found.bound,
-    })
+    (None, found.bound)
 }
 
 /// A bound that so many steps give, or fewer if it is not below some price before.
@@ -140,12 +153,12 @@ pub(crate) fn bound_from(instance: &Instance, steps: usize, below: f64, trace: &
             below: below - bound,
         };
         let limits = Limits {
-            root_steps: steps,
+            hopeful: true,
             ..Limits::nodes(0)
         };
         let search = Search::new(&part.instance, &lifted, limits, known);
         let mut multipliers = trace.get(c).cloned().unwrap_or_default();
-        bound += search.lower(&mut multipliers);
+        bound += search.lower(&mut multipliers, steps);
     }
     bound
 }

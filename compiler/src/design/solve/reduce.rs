@@ -15,6 +15,16 @@ pub(crate) struct Reduced {
 /// Rewrites an instance with what is fixed, and simplifies it; none if it cannot be met.
 /// `fixed` learns what follows.
 pub(crate) fn reduce(instance: &Instance, fixed: &mut Fixed) -> Option<Reduced> {
+    let demands = simplify(instance, fixed)?;
+    Some(rebuild(instance, demands, fixed))
+}
+
+/// The demands of an instance with what is fixed, simplified; none if they cannot be met. Those that
+/// never stand have no trigger left. `fixed` learns what follows.
+///
+/// Costs are compared within one demand alone, so that this holds wherever the costs of each demand
+/// are multiplied by something.
+pub(crate) fn simplify(instance: &Instance, fixed: &mut Fixed) -> Option<Vec<Demand>> {
     let mut demands: Vec<Demand> = instance.demands.clone();
     loop {
         let before = fixed.iter().flatten().count();
@@ -25,13 +35,13 @@ pub(crate) fn reduce(instance: &Instance, fixed: &mut Fixed) -> Option<Reduced> 
             break;
         }
     }
-    Some(rebuild(instance, demands, fixed))
+    Some(demands)
 }
 
 /// Takes what is fixed out of triggers and choices: a choice that requires what is dropped cannot
 /// be taken, a trigger that names it never stands, what is kept goes without saying.
-fn substitute(demands: &mut Vec<Demand>, fixed: &Fixed) {
-    for demand in &mut *demands {
+fn substitute(demands: &mut [Demand], fixed: &Fixed) {
+    for demand in demands {
         demand
             .when
             .retain(|w| w.iter().all(|&i| fixed[i] != Some(false)));
@@ -44,8 +54,10 @@ fn substitute(demands: &mut Vec<Demand>, fixed: &Fixed) {
         for choice in &mut demand.choices {
             choice.requires.retain(|&i| fixed[i].is_none());
         }
+        if demand.when.is_empty() {
+            demand.choices.clear();
+        }
     }
-    demands.retain(|d| !d.when.is_empty());
 }
 
 /// Drops choices that another one beats: no dearer and requiring nothing more, it can stand in for
@@ -156,7 +168,7 @@ fn rebuild(instance: &Instance, demands: Vec<Demand>, fixed: &Fixed) -> Reduced 
         }
     }
     let mut shared: BTreeMap<Vec<Vec<ItemId>>, f64> = BTreeMap::new();
-    for mut demand in demands {
+    for mut demand in demands.into_iter().filter(|d| !d.when.is_empty()) {
         for list in demand
             .when
             .iter_mut()
@@ -194,7 +206,7 @@ fn rebuild(instance: &Instance, demands: Vec<Demand>, fixed: &Fixed) -> Reduced 
 
 /// Triggers without what goes without saying: a structure beside its column, and a trigger that
 /// stands only where another one does.
-fn triggers(instance: &Instance, mut when: Vec<Vec<ItemId>>) -> Vec<Vec<ItemId>> {
+pub(crate) fn triggers(instance: &Instance, mut when: Vec<Vec<ItemId>>) -> Vec<Vec<ItemId>> {
     for set in &mut when {
         let implied: Vec<ItemId> = set
             .iter()

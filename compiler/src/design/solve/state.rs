@@ -77,6 +77,8 @@ pub(crate) struct State<'i> {
     pub(crate) toll: f64,
     /// Whether more structures than the cap are as bad as a demand that is not met.
     pub(crate) capped: bool,
+    /// How many choices are tried for a demand at most: those that look cheapest.
+    pub(crate) tries: usize,
     /// Items that changed since the last mark, in order.
     journal: Vec<ItemId>,
 }
@@ -128,6 +130,7 @@ impl<'i> State<'i> {
             items: 0,
             toll: 0.0,
             capped: true,
+            tries: usize::MAX,
             journal: Vec::new(),
         };
         for (w, _) in state.absent.iter().enumerate().filter(|(_, n)| **n == 0) {
@@ -178,6 +181,25 @@ impl<'i> State<'i> {
         met.then(|| (self.taken[demand] - self.index.starts[demand]) as usize)
     }
 
+    /// The choices of a demand that are tried, in order; where not all of them are, those that cost
+    /// least with the items that they lack, as far as these cost something by themselves.
+    pub(crate) fn tried(&self, demand: usize) -> Vec<usize> {
+        let choices = &self.instance.demands[demand].choices;
+        if choices.len() <= self.tries {
+            return (0..choices.len()).collect();
+        }
+        let with = |c: usize| {
+            let lacking = choices[c].requires.iter().filter(|&&i| !self.kept[i]);
+            let lacking = lacking.map(|&i| self.instance.items[i].cost);
+            choices[c].cost + lacking.sum::<f64>()
+        };
+        let mut costs: Vec<(f64, usize)> = (0..choices.len()).map(|c| (with(c), c)).collect();
+        costs.select_nth_unstable_by(self.tries, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut tried: Vec<usize> = costs[..self.tries].iter().map(|(_, c)| *c).collect();
+        tried.sort_unstable();
+        tried
+    }
+
     /// The demands that an item may be used for, some of them more than once.
     pub(crate) fn users(&self, item: ItemId) -> impl Iterator<Item = usize> {
         let choices = self.index.items[item].choices.iter();
@@ -211,15 +233,25 @@ impl<'i> State<'i> {
             self.items -= 1;
         }
         let index = self.index;
+        // Of most choices an item is one of several that are lacking: those are only counted.
         for &c in &index.items[item].choices {
             let lacking = &mut self.lacking[c as usize];
-            *lacking = if on { *lacking - 1 } else { *lacking + 1 };
-            let lacks = *lacking;
-            let d = index.choices[c as usize].0 as usize;
-            if on && lacks == 0 && c < self.taken[d] {
-                self.retake(d, c);
-            } else if !on && self.taken[d] == c {
-                self.retake(d, self.cheapest(d, c + 1));
+            if on {
+                *lacking -= 1;
+                if *lacking == 0 {
+                    let d = index.choices[c as usize].0 as usize;
+                    if c < self.taken[d] {
+                        self.retake(d, c);
+                    }
+                }
+            } else {
+                *lacking += 1;
+                if *lacking == 1 {
+                    let d = index.choices[c as usize].0 as usize;
+                    if self.taken[d] == c {
+                        self.retake(d, self.cheapest(d, c + 1));
+                    }
+                }
             }
         }
         for &w in &index.items[item].triggers {

@@ -12,6 +12,11 @@ use std::ops::Range;
 const PATIENCE: usize = 25;
 /// Share of the last direction that goes into the next: it dampens the zigzag.
 const MOMENTUM: f64 = 0.9;
+/// Every so many steps it is seen whether there is hope to reach the cutoff.
+const LOOK: usize = 40;
+/// So many times the gain of the last of these are hoped for at most: each gains less than the one
+/// before.
+const AHEAD: f64 = 12.0;
 /// Steps this short are the end.
 const SHORTEST: f64 = 2e-3;
 
@@ -77,13 +82,15 @@ struct Point {
 
 impl Relaxed<'_> {
     /// Looks for multipliers with a high bound, from some that were good nearby; stops at the
-    /// cutoff, which is the cost of a known solution.
+    /// cutoff, which is the cost of a known solution, or, if it is to go on only while there is
+    /// hope, where it would not come that far at the pace of the last steps: they get slower.
     pub(crate) fn bound(
         &self,
         scope: &Scope,
         mut multipliers: Vec<f64>,
         cutoff: f64,
         iterations: usize,
+        hopeful: bool,
     ) -> Bound {
         let open = Open::of(self, scope);
         let mut now: Vec<f64> = open.origin.iter().map(|&m| multipliers[m]).collect();
@@ -93,7 +100,16 @@ impl Relaxed<'_> {
         let mut direction = vec![0.0; now.len()];
         let mut wanted = vec![0.0; self.instance.items.len()];
         let (mut step, mut waited) = (1.0, 0);
-        for _ in 0..iterations.max(1) {
+        let mut before = f64::NEG_INFINITY;
+        for done in 0..iterations.max(1) {
+            if hopeful && done > 0 && done % LOOK == 0 {
+                let left = (iterations - done) as f64 / LOOK as f64;
+                let left = left.min(AHEAD);
+                if (known - before) * left < cutoff - known {
+                    break;
+                }
+                before = known;
+            }
             open.solve(&now, &mut point);
             open.mark_wanted(&mut point, &mut wanted);
             let gain = point.value - known;

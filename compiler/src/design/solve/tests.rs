@@ -244,6 +244,7 @@ fn a_search_that_is_stopped_tells_how_far_it_may_be_off() {
                 nodes,
                 root_steps,
                 node_steps: 2,
+                hopeful: seed % 2 == 0,
             };
             let Some(solved) = solve(&instance, limits) else {
                 continue;
@@ -290,7 +291,7 @@ fn any_multipliers_give_a_bound() {
             let multipliers = relaxed.even().iter().map(|_| rng.cost()).collect();
             let cutoff = if best.is_finite() { best } else { 1e4 };
             let cutoff = cutoff + 1e-6 * cutoff.max(1.0);
-            let bound = relaxed.bound(&scope, multipliers, cutoff, 1 + rng.below(20));
+            let bound = relaxed.bound(&scope, multipliers, cutoff, 1 + rng.below(20), false);
             assert!(
                 at_most(bound.value, best),
                 "seed {seed}: bound {} above {best}\n{instance:#?}",

@@ -30,6 +30,8 @@ pub struct Rules {
     pub early_limit: bool,
     /// Collections and aggregates may be kept in the row that they belong to.
     pub embedding: bool,
+    /// Structures may leave out the rows that a question's constants leave out.
+    pub partial: bool,
 }
 
 /// How the reads that maintenance needs are counted.
@@ -55,6 +57,7 @@ impl Default for Rules {
             support: Support::Shared,
             early_limit: true,
             embedding: true,
+            partial: true,
         }
     }
 }

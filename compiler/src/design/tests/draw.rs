@@ -42,13 +42,13 @@ pub(super) fn model(rng: &mut Rng) -> String {
     let mut out = format!("entity A ({}) {{ id int key", count(rng));
     for (name, ty) in &a {
         let unique = if rng.chance(3) { " unique" } else { "" };
-        let _ = write!(out, "  {name} {ty}{unique}");
+        let _ = write!(out, "  {name} {ty}{unique}{}", distinct(rng));
     }
     out.push_str(" }\n");
     if two {
         let _ = write!(out, "entity B ({}) {{ id int key", count(rng));
         for (name, ty) in &b {
-            let _ = write!(out, "  {name} {ty}");
+            let _ = write!(out, "  {name} {ty}{}", distinct(rng));
         }
         let avg = rng.one(&["1", "4", "60"]);
         let on_delete = rng.one(&["", " on delete cascade"]);
@@ -58,6 +58,8 @@ pub(super) fn model(rng: &mut Rng) -> String {
         let rate = rng.rate();
         let body = if two && rng.chance(75) {
             navigation(rng, &a, &b)
+        } else if rng.chance(25) {
+            counted(rng, &a)
         } else {
             plain(rng, &a)
         };
@@ -83,6 +85,19 @@ pub(super) fn model(rng: &mut Rng) -> String {
     out
 }
 
+/// Nothing, the number of values, or also how many share one.
+fn distinct(rng: &mut Rng) -> &'static str {
+    let of = [
+        "",
+        "",
+        "",
+        " distinct 3",
+        " distinct 400",
+        " distinct 400 (max 700)",
+    ];
+    rng.one(&of)
+}
+
 /// By key, by value, in a range, in an order, or all of them.
 fn plain(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
     let any = |rng: &mut Rng| {
@@ -90,8 +105,9 @@ fn plain(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
         found.map_or("id", |(n, _)| *n)
     };
     let (shown, by, order) = (any(rng), any(rng), any(rng));
-    let filter = match rng.below(5) {
+    let filter = match rng.below(6) {
         0 => String::new(),
+        5 => format!(" where {by} = $value or id = $id"),
         1 => " where id = $id".into(),
         2 => format!(" where {by} >= $from"),
         3 if by != "id" => format!(" where {by} = $value and id > $last"),
@@ -108,6 +124,27 @@ fn plain(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
         format!("id, {shown}")
     };
     format!("select {shown} from A{filter}{tail}")
+}
+
+/// Groups, by themselves, of one value or of a constant; and a list of what a constant leaves.
+fn counted(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
+    let by = attributes.first().map_or("id", |(n, _)| *n);
+    let (other, ty) = attributes.last().copied().unwrap_or(("id", "int"));
+    let constant = match ty {
+        "bool" => "true",
+        "int" | "bigint" => "7",
+        _ => {
+            return format!(
+                "select {by}, count(*) as n from A where {other} = $value group by {by}"
+            );
+        }
+    };
+    match rng.below(4) {
+        0 => format!("select count(*) as n from A where {other} = $value"),
+        1 => format!("select {by}, count(*) as n from A group by {by} order by {by} desc limit 3"),
+        2 => format!("select count(*) as n from A where {other} = {constant}"),
+        _ => format!("select id from A where {other} = {constant} order by {by} limit 9"),
+    }
 }
 
 /// Along the reference, either way.

@@ -146,6 +146,153 @@ fn the_next_best_plan_is_the_next_best() {
     );
 }
 
+/// Whether two structures have the same key parts one behind another, whatever their directions and
+/// wherever the partition key ends.
+fn twins(a: &Structure, b: &Structure) -> bool {
+    let body = |s: &Structure| (s.anchor, s.over.clone(), s.filter.clone(), s.kind);
+    body(a) == body(b) && a.key().eq(b.key())
+}
+
+/// Without a structure and its twins, no design of any other structures is cheaper.
+#[test]
+fn a_design_without_twins_is_the_cheapest_without_them() {
+    let (mut compared, mut several) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(mut study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let chosen = study.design().clone();
+        let programme = study.prepared().programme(&options);
+        let (instance, parts) = programme.instance(&everything(&programme));
+        if instance.items.len() > MOST {
+            continue;
+        }
+        let beside = beside(&programme, &options);
+        let mut tried = Vec::new();
+        for (at, s) in chosen.structures.iter().enumerate() {
+            let mut without = instance.clone();
+            let structures = parts.iter().enumerate();
+            let structures = structures.filter(|(_, p)| p.column.is_none());
+            let like = structures.filter(|(_, p)| twins(programme.planner.shapes.get(p.shape), s));
+            let like: Vec<usize> = like.map(|(item, _)| item).collect();
+            several += usize::from(like.len() > 1);
+            without.demands.extend(like.into_iter().map(|item| Demand {
+                when: vec![vec![item]],
+                choices: vec![],
+            }));
+            tried.push((at, best_total(&without, &beside)));
+        }
+        drop(programme);
+        for (at, best) in tried {
+            let made = study.without_twins(at);
+            let own = &chosen.structures[at];
+            let left = made
+                .iter()
+                .flat_map(|d| &d.structures)
+                .find(|s| twins(s, own));
+            assert!(left.is_none(), "{about}{} is left: {left:?}", own.name);
+            let told = made.map_or(f64::INFINITY, |d| d.total);
+            assert!(
+                near(told, best),
+                "{about}without {}: {told}, best {best}",
+                own.name
+            );
+            compared += usize::from(best.is_finite());
+        }
+    }
+    assert!(
+        compared > 100 && several > 20,
+        "{compared}, {several} with twins"
+    );
+}
+
+/// The next best plan apart from twins is the best of those that do not read a twin of everything
+/// that is read now.
+#[test]
+fn the_next_best_plan_apart_is_the_next_best() {
+    let (mut compared, mut dearer) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(mut study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let programme = study.prepared().programme(&options);
+        let (instance, _) = programme.instance(&everything(&programme));
+        if instance.items.len() > MOST {
+            continue;
+        }
+        let selection = programme.solve(&BTreeSet::new()).unwrap();
+        let shapes = programme.planner.shapes.clone();
+        drop(programme);
+        for question in 0..model.questions.len() {
+            let reader = &mut study.prepared().readers[question];
+            let option = reader.settled(question, &selection).unwrap();
+            let read: BTreeSet<ShapeId> = option.requires.iter().map(|r| r.shape).collect();
+            let all = reader.options.clone();
+            reader.options.retain(|o| {
+                let like = |a: ShapeId| {
+                    let mut others = o.requires.iter();
+                    others.any(|r| twins(shapes.get(a), shapes.get(r.shape)))
+                };
+                !read.iter().all(|&a| like(a))
+            });
+            let programme = study.prepared().programme(&options);
+            let (instance, _) = programme.instance(&everything(&programme));
+            let beside = beside(&programme, &options);
+            drop(programme);
+            study.prepared().readers[question].options = all;
+            let best = best_total(&instance, &beside);
+            let total = |d: Option<Design>| d.map_or(f64::INFINITY, |d| d.total);
+            let told = total(study.next_best_apart(question));
+            assert!(near(told, best), "{about}q{question}: {told}, best {best}");
+            compared += usize::from(best.is_finite());
+            dearer += usize::from(told > total(study.next_best(question)) * (1.0 + 1e-9));
+        }
+    }
+    assert!(
+        compared > 60 && dearer > 0,
+        "{compared}, of which {dearer} cost more than the twin"
+    );
+}
+
+/// What is reduced once for all rates costs the same at all of them: with what is always kept, any
+/// set of the items that are left costs what it costs in the whole.
+#[test]
+fn what_is_decided_at_all_rates_is_decided_once() {
+    let (mut compared, mut smaller) = (0, 0);
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(mut study) = Study::new(&model, &options) else {
+            continue;
+        };
+        let programme = study.prepared().programme(&options);
+        let used = everything(&programme);
+        let whole = programme.unit(&used);
+        let reduced = programme.unit(&used).reduced();
+        if whole.len() > MOST {
+            continue;
+        }
+        smaller += usize::from(reduced.len() < whole.len());
+        let mut rng = Rng(seed);
+        for _ in 0..3 {
+            let rates = programme.weights().into_iter();
+            let rates: Vec<f64> = rates.map(|_| rng.below(50) as f64 * 0.3).collect();
+            let best = cheapest_of(&whole.weighed(&rates)).0;
+            let found = cheapest_of(&reduced.weighed(&rates)).0;
+            assert!(
+                near(found, best) || found.is_infinite() && best.is_infinite(),
+                "{about}at {rates:?}: {found} reduced, {best} whole"
+            );
+            compared += usize::from(best.is_finite());
+        }
+    }
+    assert!(
+        compared > 200 && smaller > 100,
+        "{compared}, {smaller} smaller"
+    );
+}
+
 /// A model whose rates are not worlds apart, so that what one of them changes is more than what
 /// counts as nothing beside the others; on a target whose limits do not depend on rates.
 fn mild(seed: u64) -> (String, Model, Options) {

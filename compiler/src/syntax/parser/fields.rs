@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::syntax::Kind;
-use crate::syntax::ast::{Field, FieldKind, Link, Sequence, Size, Type, TypeKind};
+use crate::syntax::ast::{Distinct, Field, FieldKind, Link, Sequence, Size, Type, TypeKind};
 
 const MODIFIERS: [&str; 8] = [
     "key", "unique", "sequence", "distinct", "words", "as", "on", "tree",
@@ -106,7 +106,10 @@ impl Parser<'_> {
             }
             "distinct" => {
                 self.bump();
-                field.distinct = Some(self.number("how many different values there are")?);
+                field.distinct = Some(Distinct {
+                    values: self.number("how many different values there are")?,
+                    sharing: self.size()?,
+                });
             }
             "sequence" => {
                 self.bump();

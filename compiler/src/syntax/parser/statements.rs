@@ -1,6 +1,7 @@
 //! Statements of changes.
 
 use super::Parser;
+use crate::diagnostic::{Diagnostic, codes};
 use crate::syntax::Kind;
 use crate::syntax::ast::{Assignment, Expr, Name, Statement};
 
@@ -8,6 +9,12 @@ impl Parser<'_> {
     /// Statements up to and with `}`.
     pub(super) fn statements(&mut self) -> Vec<Statement> {
         let mut statements = Vec::new();
+        if self.is(b'}') {
+            let place = self.last_span().to(self.span());
+            let found = Diagnostic::new(codes::NO_STATEMENT, place, "nothing is done here");
+            let help = "write what changes, such as `insert User`, or remove it";
+            self.diagnostics.push(found.help(help));
+        }
         while !self.eat(b'}') {
             if self.kind() == Kind::End || self.at_declaration() {
                 let _: Option<()> = self.fail("a statement or `}`");
@@ -140,7 +147,8 @@ impl Parser<'_> {
         let list = self.param("a list parameter, such as `$lines`")?;
         self.expect(b'{', "before the statements")?;
         let body = self.statements();
-        Some(Statement::ForEach { item, list, body })
+        // Why there is none has been said; that its parameter has no type follows from that.
+        (!body.is_empty()).then_some(Statement::ForEach { item, list, body })
     }
 
     fn link_name(&mut self) -> Option<(Name, Name)> {

@@ -13,6 +13,10 @@ const END: &[u8] = b"\0\n";
 pub(super) const CLOSED_EARLY: &str =
     "found a quote that ends before its cell does, expected two quotes for one within quotes";
 
+/// So many bytes of a cell are quoted at a time. The writer searches all that is left of a cell for
+/// quotes each time, so that a small piece of a large cell would cost as much as all of it.
+pub(crate) const WRITTEN_AT_ONCE: usize = 1 << 20;
+
 /// Delimiters that a header is searched for; the first wins where none is more frequent.
 const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
 
@@ -20,8 +24,6 @@ pub(super) struct Csv {
     reader: csv::Reader<Guard>,
     layout: RecordLayout,
     delimiter: u8,
-    /// Lines end with `\r\n`, as the header's does.
-    windows: bool,
     record: csv::ByteRecord,
 }
 
@@ -45,14 +47,13 @@ impl Csv {
             }
         };
         let delimiter = delimiter(&head);
-        let windows = head.ends_with(b"\r\n");
         let source = Guard {
             source: io::Cursor::new(head).chain(source),
             left: LONGEST_ROW,
             last: b'\n',
             given: 0,
             end: END,
-            quotes: Quotes::new(delimiter, windows),
+            quotes: Quotes::new(delimiter),
         };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -77,9 +78,7 @@ impl Csv {
                 file: file.to_owned(),
             });
         }
-        if windows {
-            strip_return(&mut record);
-        }
+        strip_return(&mut reader, &mut record);
         let names: Vec<String> = record
             .iter()
             .map(|name| String::from_utf8_lossy(name).trim().to_owned())
@@ -94,7 +93,6 @@ impl Csv {
             reader,
             layout,
             delimiter,
-            windows,
             record,
         })
     }
@@ -123,15 +121,19 @@ impl Csv {
                 }
                 // All that follows the quote is in it, other rows as well.
                 let line = (self.reader.position().line() + 1).saturating_sub(lines);
-                let reason = "found a quote that is never closed, expected its end";
+                // Its own line, and what ends the file, are not behind it.
+                let taken = match lines.saturating_sub(3) {
+                    0 => String::new(),
+                    1 => "; it takes in the line behind it".to_owned(),
+                    n => format!("; it takes in the {n} lines behind it"),
+                };
+                let reason = format!("found a quote that is never closed, expected its end{taken}");
                 let text = self.text();
-                let text = text.split('\n').next().unwrap_or_default();
-                return Ok(Some((line, Err((reason.to_owned(), text.to_owned())))));
+                let text = text.trim_end_matches(['"', '\n', '\0']).to_owned();
+                return Ok(Some((line, Err((reason, text)))));
             }
-            if self.windows {
-                strip_return(&mut self.record);
-            }
-            let blank = self.windows && self.record.len() == 1 && self.record.as_slice().is_empty();
+            let stripped = strip_return(&mut self.reader, &mut self.record);
+            let blank = stripped && self.record.len() == 1 && self.record.as_slice().is_empty();
             if !blank {
                 break self.reader.position().line().saturating_sub(lines);
             }
@@ -154,6 +156,7 @@ impl Csv {
     pub(super) fn text(&self) -> String {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(self.delimiter)
+            .buffer_capacity(WRITTEN_AT_ONCE)
             .from_writer(Vec::new());
         let written = writer.write_byte_record(&self.record).is_ok();
         let bytes = writer.into_inner().unwrap_or_default();
@@ -216,19 +219,24 @@ impl Read for Guard {
     }
 }
 
-/// Takes the `\r` of the line end off the last cell.
-fn strip_return(record: &mut csv::ByteRecord) {
+/// Takes the `\r` of the line end off the last cell of the record that was read last, if it has one.
+fn strip_return(reader: &mut csv::Reader<Guard>, record: &mut csv::ByteRecord) -> bool {
+    let place = reader.position().byte();
+    if reader.get_mut().quotes.closed_before(place) {
+        return false;
+    }
     let Some(last) = record.len().checked_sub(1) else {
-        return;
+        return false;
     };
     let stripped = record
         .get(last)
         .and_then(|cell| cell.strip_suffix(b"\r"))
         .map(<[u8]>::to_vec);
-    if let Some(stripped) = stripped {
+    if let Some(stripped) = &stripped {
         record.truncate(last);
-        record.push_field(&stripped);
+        record.push_field(stripped);
     }
+    stripped.is_some()
 }
 
 fn csv_error(file: &str, line: u64, why: csv::Error) -> InputError {

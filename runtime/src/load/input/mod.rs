@@ -8,6 +8,7 @@ mod tests;
 
 use super::Reject;
 use csv::Csv;
+pub(super) use csv::WRITTEN_AT_ONCE;
 use jsonl::Jsonl;
 use querent_compiler::codec::CodecError;
 use querent_compiler::model::{EntityId, Model};

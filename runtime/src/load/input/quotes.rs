@@ -1,8 +1,12 @@
-//! Quotes of a CSV file that are closed in the middle of a cell.
+//! Quotes of a CSV file that are closed in the middle of a cell, and rows that end with quotes.
 //!
 //! The reader of records takes `"Bo"b` for `Bob`, and says nothing. What was meant cannot be known
 //! (`Bo"b`, or a delimiter that was forgotten), so the row is to be rejected: the bytes are looked at
 //! on their way to that reader, and the places of such mistakes are kept until their row is read.
+//!
+//! A line ends with `\n` or with `\r\n`, and one file may have both. That reader leaves the `\r` in
+//! the last cell, where it cannot be told from one in quotes (`"a\r"`): so it is kept as well where
+//! a row ends right behind its quotes.
 
 use std::collections::VecDeque;
 
@@ -21,23 +25,23 @@ enum State {
 
 pub(super) struct Quotes {
     delimiter: u8,
-    /// Lines end with `\r\n`.
-    windows: bool,
     state: State,
     /// Bytes that were looked at.
     seen: u64,
     /// Where something follows the end of the quotes, in order.
     mistakes: VecDeque<u64>,
+    /// Where a line ends right behind quotes, in order.
+    ends: VecDeque<u64>,
 }
 
 impl Quotes {
-    pub(super) fn new(delimiter: u8, windows: bool) -> Quotes {
+    pub(super) fn new(delimiter: u8) -> Quotes {
         Quotes {
             delimiter,
-            windows,
             state: State::Start,
             seen: 0,
             mistakes: VecDeque::new(),
+            ends: VecDeque::new(),
         }
     }
 
@@ -59,9 +63,13 @@ impl Quotes {
 
     /// Whether a mistake is before this place. It and those before it are forgotten.
     pub(super) fn mistaken_before(&mut self, place: u64) -> bool {
-        let count = self.mistakes.partition_point(|&at| at < place);
-        self.mistakes.drain(..count);
-        count > 0
+        forget(&mut self.mistakes, place)
+    }
+
+    /// Whether the row that ends before this place ends with quotes, not with a `\r` behind them.
+    /// It and those before it are forgotten.
+    pub(super) fn closed_before(&mut self, place: u64) -> bool {
+        forget(&mut self.ends, place)
     }
 
     fn step(&mut self, byte: u8) -> State {
@@ -70,9 +78,13 @@ impl Quotes {
             (State::Quoted, b'"') => State::Closed,
             (State::Quoted, _) => State::Quoted,
             (State::Start | State::Plain, _) => self.outside(byte),
-            (State::Closed, b'\r') if self.windows => State::Return,
+            (State::Closed, b'\r') => State::Return,
+            (State::Closed, b'\n') => {
+                self.ends.push_back(self.seen);
+                State::Start
+            }
             (State::Return, b'\n') => State::Start,
-            (State::Closed, _) if byte == b'\n' || byte == self.delimiter => State::Start,
+            (State::Closed, _) if byte == self.delimiter => State::Start,
             (State::Closed | State::Return, _) => {
                 self.mistakes.push_back(self.seen);
                 self.outside(byte)
@@ -88,4 +100,11 @@ impl Quotes {
             State::Plain
         }
     }
+}
+
+/// Forgets the places before this one; whether there were some.
+fn forget(places: &mut VecDeque<u64>, before: u64) -> bool {
+    let count = places.partition_point(|&at| at < before);
+    places.drain(..count);
+    count > 0
 }

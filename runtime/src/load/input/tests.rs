@@ -18,6 +18,8 @@ fn model() -> Model {
         unique: false,
         sequence: None,
         cardinality: None,
+        sharing: None,
+        of: None,
     };
     let fields: Vec<Field> = (0..2).map(|i| Field::Attribute(AttributeId(i))).collect();
     Model {
@@ -77,6 +79,11 @@ fn csv_with_all_delimiters_marks_and_line_ends() {
     assert_eq!(
         csv("id,name\r\n\r\n1,\"a\"\r\n\r\n2,\"b\r\nc\""),
         ["3 1 a", "5 2 b\r\nc"]
+    );
+    // Line ends of both kinds in one file; what is in quotes stays.
+    assert_eq!(
+        csv("id,name\n1,a\r\n2,\"b\"\r\n\r\n3,\"c\r\"\n4,d\n5,\"e\r\"\r\n"),
+        ["2 1 a", "3 2 b", "5 3 c\r", "6 4 d", "7 5 e\r"]
     );
     assert_eq!(csv("id\n1\n"), ["2 1"]);
     assert_eq!(csv("\"id\",\"name\"\n1,a\n"), ["2 1 a"]);
@@ -167,23 +174,37 @@ fn a_quote_that_is_never_closed_does_not_fill_the_memory() {
 #[test]
 fn a_quote_that_is_never_closed_swallows_no_rows_silently() {
     let never = "found a quote that is never closed, expected its end";
-    for text in [
-        "id,name\n1,a\n2,\"b\n3,c\n4,d\n",
-        "id,name\n1,a\n2,\"b\n3,c\n4,d",
-        "id,name\r\n1,a\r\n2,\"b\r\n3,c\r\n",
-        "id,name\n1,a\n2,\"",
+    for (text, more) in [
+        (
+            "id,name\n1,a\n2,\"b\n3,c\n4,d\n",
+            "; it takes in the 2 lines behind it",
+        ),
+        (
+            "id,name\n1,a\n2,\"b\n3,c\n4,d",
+            "; it takes in the 2 lines behind it",
+        ),
+        (
+            "id,name\r\n1,a\r\n2,\"b\r\n3,c\r\n",
+            "; it takes in the line behind it",
+        ),
+        ("id,name\n1,a\n2,\"", ""),
     ] {
         assert_eq!(
             csv(text),
-            ["2 1 a".to_owned(), format!("3 !{never}")],
+            ["2 1 a".to_owned(), format!("3 !{never}{more}")],
             "{text}"
         );
     }
+    // What it takes in is kept with the reject, so that nothing is lost.
+    let taken = "id,name\n1,\"a\n2,b\n3,c\n";
+    let model = model();
+    let mut input = Input::csv(&model, USER, "u.csv".into(), taken.as_bytes()).unwrap();
+    let reject = input.next().unwrap().unwrap().row.unwrap_err();
+    assert_eq!(reject.text, "1,\"a\n2,b\n3,c");
     // What stands behind the last row is seen by nobody.
     assert_eq!(csv("id,name\n1,\0\n2,\"\0\""), ["2 1 \0", "3 2 \0"]);
     let text = "id\n\0\n1\n";
     assert_eq!(csv(text).len(), 2);
-    let model = model();
     let mut input = Input::csv(&model, USER, "u.csv".into(), text.as_bytes()).unwrap();
     assert_eq!(input.by_ref().count(), 2);
     assert_eq!(input.bytes(), text.len() as u64);
@@ -198,7 +219,7 @@ fn a_quote_that_ends_before_its_cell_is_rejected() {
         "\"Bob\" ",
         "\"Bo\"b\"",
         "\"\"Bob\"\"",
-        "\"Bo\nb\"\r",
+        "\"Bo\nb\"\r\r",
     ] {
         let text = format!("id,name\n1,a\n2,{cell}\n3,{cell},{cell}\n4,\"d\"\n5,\"e\"");
         let lines = 1 + cell.matches('\n').count();

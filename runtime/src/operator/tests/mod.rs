@@ -6,6 +6,7 @@
 mod naive;
 mod random;
 mod reader;
+mod unite;
 
 use super::{Answer, Ask, AskError, BoundPlan, RowView, steps};
 use crate::cursor;

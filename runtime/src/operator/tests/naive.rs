@@ -77,6 +77,19 @@ impl Naive<'_> {
                 }
                 out
             }
+            Op::Unite {
+                branches,
+                keys,
+                order,
+                ..
+            } => {
+                let rows = branches.iter().flat_map(|b| self.rows(b, outer));
+                let mut tuples: Vec<Tuple> = rows.map(|r| joined(&outer.to_vec(), r)).collect();
+                tuples.sort_by(|a, b| self.by(order, a, b));
+                let mut seen = BTreeSet::new();
+                tuples.retain(|t| seen.insert(t[outer.len()][..usize::from(*keys)].to_vec()));
+                tuples
+            }
             Op::Elements { input, of: term } => {
                 let mut out = vec![];
                 for tuple in of(input) {
@@ -162,8 +175,12 @@ impl Naive<'_> {
                     for one in aggregates {
                         let mut accumulator = Accumulator::new(one.function, one.distinct);
                         for tuple in &members {
-                            match &one.arg {
-                                Some(arg) => accumulator.add(&self.term(arg, tuple, &Value::Null)),
+                            let arg = one.arg.as_ref();
+                            match arg.map(|arg| self.term(arg, tuple, &Value::Null)) {
+                                Some(state) if one.stored => accumulator.merge(
+                                    &Accumulator::from_stored(one.function, &state).unwrap(),
+                                ),
+                                Some(value) => accumulator.add(&value),
                                 None => accumulator.add_binding(),
                             }
                         }

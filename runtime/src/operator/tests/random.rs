@@ -277,17 +277,7 @@ impl Random {
         for _ in 0..self.below(3) {
             terms.push(self.term(world, frames, depth));
         }
-        let output = |term| Output {
-            name: "x".into(),
-            term,
-            ty: Type::Any,
-        };
-        Plan {
-            outer: outer as u16,
-            root,
-            output: terms.into_iter().map(output).collect(),
-            cursor: vec![],
-        }
+        plan_of(root, outer, terms)
     }
 
     /// `size` operators at most; `depth` levels of subplans at most.
@@ -299,6 +289,15 @@ impl Random {
         // A page is of a whole partition, in the order of its key, above nothing else.
         if self.chance(12) {
             return self.paged(world, frames);
+        }
+        // What is united starts from the outer tuple, above nothing else.
+        if self.chance(12) {
+            let most = size.min(2);
+            return if self.chance(50) {
+                self.united(world, frames, most, depth)
+            } else {
+                self.united_in_order(world, frames)
+            };
         }
         let input = Box::new(self.op(world, frames, size - 1, depth));
         // What has nothing to work on is not worth testing often.
@@ -421,12 +420,16 @@ impl Random {
                 function,
                 distinct: false,
                 arg: None,
+                stored: false,
             };
         }
+        // A state that is stored is of the aggregate itself; any value is one of an extreme.
+        let extreme = matches!(function, AggregateFn::Min | AggregateFn::Max);
         Aggregation {
             function,
             distinct: self.chance(30),
             arg: Some(self.term(world, frames, depth)),
+            stored: extreme && self.chance(30),
         }
     }
 
@@ -501,6 +504,105 @@ impl Random {
             };
         }
         op
+    }
+
+    /// Any plans of the same columns, one after the other.
+    fn united(&mut self, world: &World, frames: &mut Vec<Frame>, size: usize, depth: usize) -> Op {
+        let columns = 1 + self.below(3);
+        let branches = (0..=self.below(3)).map(|_| {
+            let mut inner = frames.clone();
+            let root = self.op(world, &mut inner, size, depth);
+            let terms = (0..columns).map(|_| self.term(world, &inner, depth.min(1)));
+            let terms: Vec<Term> = terms.collect();
+            plan_of(root, frames.len(), terms)
+        });
+        let branches = branches.collect();
+        frames.push(Frame::Group(columns as u16));
+        Op::Unite {
+            branches,
+            keys: columns as u16,
+            order: vec![],
+            estimate: Estimate::default(),
+        }
+    }
+
+    /// Partitions of structure 0, in the order of its key or sorted, or of a page of them; with a
+    /// limit perhaps.
+    fn united_in_order(&mut self, world: &World, frames: &mut Vec<Frame>) -> Op {
+        let at = frames.len() as u16;
+        let estimate = Estimate::default();
+        let reverse = self.chance(50);
+        let before = self.chance(50);
+        let page = if before {
+            Page::Before(ParamId(2))
+        } else {
+            Page::After(ParamId(2))
+        };
+        let page = self.chance(50).then_some(page);
+        let column = |frame, column| Term::Column {
+            frame,
+            column,
+            path: vec![],
+        };
+        let directed = |column: usize| match (world.layouts[0].key[column].direction, reverse) {
+            (Direction::Asc, false) | (Direction::Desc, true) => Direction::Asc,
+            _ => Direction::Desc,
+        };
+        let branches = (0..=self.below(3)).map(|_| {
+            let mut inner = frames.clone();
+            inner.push(Frame::First);
+            let get = Get {
+                structure: 0,
+                eq: vec![self.int_term(world, frames, 0)],
+                lower: self.chance(30).then(|| self.bound()),
+                upper: None,
+                reverse,
+                page: page.clone(),
+            };
+            let mut root = Op::Get {
+                input: Box::new(Op::Input),
+                get,
+                outer: false,
+                estimate,
+            };
+            if self.chance(30) {
+                let tests = vec![self.test(world, &inner, 1)];
+                root = Op::Filter {
+                    input: Box::new(root),
+                    tests,
+                    estimate,
+                };
+            }
+            if self.chance(20) {
+                let by = [1, 2].map(|c| (column(at, c as u16), directed(c)));
+                root = Op::Sort {
+                    input: Box::new(root),
+                    by: by.to_vec(),
+                    estimate,
+                };
+            }
+            plan_of(root, frames.len(), (0..7).map(|c| column(at, c)).collect())
+        });
+        let branches = branches.collect();
+        frames.push(Frame::Group(7));
+        // The first part is the same in all rows of a branch.
+        let mut order: Vec<_> = [1, 2].map(|c| (column(at, c as u16), directed(c))).to_vec();
+        order.push((column(at, 0), self.direction()));
+        let unite = Op::Unite {
+            branches,
+            keys: 3,
+            order,
+            estimate,
+        };
+        if self.chance(40) {
+            return unite;
+        }
+        let count = Term::Const(Value::Int(self.below(6) as i64));
+        Op::Limit {
+            input: Box::new(unite),
+            count,
+            last: before,
+        }
     }
 
     fn bound(&mut self) -> Bound {
@@ -595,6 +697,7 @@ impl Random {
             function: AggregateFn::Count,
             distinct: false,
             arg: None,
+            stored: false,
         }];
         let root = Op::Aggregate {
             input,
@@ -710,6 +813,20 @@ impl Random {
                 self.int_term(world, frames, depth),
             ),
         }
+    }
+}
+
+fn plan_of(root: Op, outer: usize, terms: Vec<Term>) -> Plan {
+    let output = |term| Output {
+        name: "x".into(),
+        term,
+        ty: Type::Any,
+    };
+    Plan {
+        outer: outer as u16,
+        root,
+        output: terms.into_iter().map(output).collect(),
+        cursor: vec![],
     }
 }
 

@@ -1,0 +1,120 @@
+//! What a target's limits leave of the plans of a statement.
+//!
+//! Which plans there are to choose from depends on the candidates, and so would anything that is
+//! decided by comparing them with one another. A schema that was given has few candidates; so that it
+//! costs what the same structures cost as a design, what the limits decide is decided from what a
+//! design would choose from, and a structure that is built anyway may be read by everyone.
+
+use super::options::{PlanOption, Planner};
+use super::select::Reader;
+use super::shape::ShapeId;
+use super::sizes::Thermometer;
+use std::collections::BTreeMap;
+
+/// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
+/// read everything instead is no way to keep a partition small.
+const FOR_LIMITS: f64 = 100.0;
+
+/// What speaks against an option.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Against {
+    Nothing,
+    /// A structure whose partitions outgrow the target with the columns that the option reads.
+    Size,
+    /// A partition that is read too often by this statement alone.
+    Heat,
+}
+
+/// A statement with every way to answer it, and what speaks against each.
+pub(super) struct Tried {
+    weight: f64,
+    options: Vec<(PlanOption, Against)>,
+}
+
+impl Tried {
+    /// What was given is kept as it is, however large.
+    pub(super) fn new(planner: &Planner, weight: f64, options: Vec<PlanOption>) -> Tried {
+        let against = |o: &PlanOption| {
+            let mut kept: BTreeMap<ShapeId, Vec<usize>> = BTreeMap::new();
+            for r in &o.requires {
+                kept.entry(r.shape).or_default().extend(r.column);
+            }
+            let large = |(&shape, columns): (&ShapeId, &Vec<usize>)| {
+                !planner.is_given(shape) && planner.oversize(shape, columns)
+            };
+            let large = kept.iter().any(large);
+            match too_hot(planner, weight, o) {
+                true => Against::Heat,
+                false if large => Against::Size,
+                false => Against::Nothing,
+            }
+        };
+        let options = options.into_iter().map(|o| {
+            let against = against(&o);
+            (o, against)
+        });
+        Tried {
+            weight,
+            options: options.collect(),
+        }
+    }
+
+    /// Whether the statement keeps to the limits: not where that is out of proportion.
+    pub(super) fn bounded(&self) -> bool {
+        let cheapest = |o: &mut dyn Iterator<Item = &(PlanOption, Against)>| {
+            let costs = o.map(|(o, _)| o.cost);
+            costs.min_by(f64::total_cmp).unwrap_or(f64::MAX)
+        };
+        let best = cheapest(&mut self.options.iter());
+        let kept = self.options.iter().filter(|(_, a)| *a == Against::Nothing);
+        cheapest(&mut kept.into_iter()) <= best * FOR_LIMITS
+    }
+
+    /// Whether the limits would leave some of the options and not others.
+    pub(super) fn torn(&self) -> bool {
+        let mut kept = self.options.iter().map(|(_, a)| *a == Against::Nothing);
+        let first = kept.next();
+        kept.any(|k| Some(k) != first)
+    }
+
+    /// The statement with the options that are left, all of them where the limits do not bind or
+    /// leave none: the design then warns.
+    pub(super) fn reader(self, bounded: bool) -> Reader {
+        let mut left = self.options.iter().map(|(_, a)| *a);
+        let bounded = bounded && left.any(|a| a == Against::Nothing);
+        let mut reader = Reader {
+            weight: self.weight,
+            options: vec![],
+            anyway: vec![],
+            bounded,
+        };
+        for (option, against) in self.options {
+            match against {
+                Against::Size if bounded => reader.anyway.push(option),
+                Against::Heat if bounded => {}
+                _ => reader.options.push(option),
+            }
+        }
+        reader
+    }
+}
+
+/// Whether a statement of this rate reads some partition more often than the target serves it.
+fn too_hot(planner: &Planner, rate: f64, option: &PlanOption) -> bool {
+    let limit = planner.target.limits.partition_reads;
+    let Some(limit) = limit.filter(|_| planner.model.timed) else {
+        return false;
+    };
+    let mut thermometer = Thermometer {
+        stats: planner.stats,
+        target: planner.target,
+        structure: |id| {
+            let shape = planner.shapes.all.get(id as ShapeId);
+            shape.map(|s| &s.structure)
+        },
+        heats: BTreeMap::new(),
+    };
+    thermometer.plan("", rate, &option.plan, &mut vec![]);
+    let mut heats = thermometer.heats.values();
+    heats.any(|h| h.read_units > limit.per_second)
+}

@@ -1,0 +1,257 @@
+//! Candidates of groups: those that a question about groups calls for.
+//!
+//! What it compares with `=` comes first, then what it groups by, in its order, or the ranges that
+//! it asks for. Every form begins with parts that other questions bind too, so that one structure
+//! can serve several.
+
+use super::Planner;
+use super::atoms::{self, Mentions};
+use super::bind::is_key_expr;
+use super::kept::{Asked, is_kept, maintainable};
+use super::matching::{EqValue, Problem};
+use crate::design::shape::skeleton;
+use crate::design::spread::everything;
+use crate::model::{Direction, Expr, Pred};
+use crate::view::typing::Scope;
+use crate::view::{Kind, Structure};
+
+/// So many candidates of groups, the first, are united with one another.
+const UNITED: usize = 24;
+/// So many parts behind the partition key do two candidates have together, at most.
+const UNITED_PARTS: usize = 3;
+
+/// The conditions of a question, as a candidate takes them.
+struct Form {
+    /// Its `where`.
+    filter: Vec<Pred>,
+    /// Compared with `=`.
+    equal: Vec<Expr>,
+    /// Compared with `in`.
+    listed: Vec<Expr>,
+    /// Compared otherwise.
+    compared: Vec<Expr>,
+}
+
+impl Planner<'_> {
+    /// Adds the candidates that a question about groups calls for.
+    pub(super) fn grow_groups(
+        &mut self,
+        asked: &Asked,
+        problem: &Problem,
+        order: &[(Expr, Direction)],
+    ) {
+        let mut by: Vec<(Expr, Direction)> = Vec::new();
+        let ordered = order.iter().filter(|(e, _)| asked.by.contains(e)).cloned();
+        let others = asked.by.iter().map(|e| (e.clone(), Direction::Asc));
+        for (e, direction) in ordered.chain(others) {
+            if !by.iter().any(|(b, _)| *b == e) {
+                by.push((e, direction));
+            }
+        }
+        let each = asked.aggregates.iter();
+        let each = each.filter(|a| !maintainable(a) && is_kept(a));
+        let each: Vec<Expr> = each.filter_map(|a| a.arg.clone()).collect();
+        for form in self.forms(asked, problem) {
+            self.grow_form(asked, problem, &form, &by, &each);
+        }
+    }
+
+    /// Adds what two candidates of groups are together, where they begin alike: finer groups, which
+    /// are written once for both.
+    pub(in crate::design) fn unite_groups(&mut self) {
+        let is_open = |s: &&crate::design::shape::Shape| {
+            s.structure.kind == Kind::Groups && !s.structure.clustering.is_empty() && !s.given
+        };
+        let groups = self.shapes.all.iter().filter(is_open);
+        let groups: Vec<Structure> = groups.map(|s| s.structure.clone()).take(UNITED).collect();
+        for a in &groups {
+            for b in &groups {
+                let alike = a.anchor == b.anchor
+                    && a.over == b.over
+                    && a.filter == b.filter
+                    && a.partition == b.partition;
+                let new = |(e, _): &&(Expr, Direction)| a.key().all(|k| k != e);
+                let others = b.clustering.iter().filter(new);
+                let united: Vec<_> = a.clustering.iter().chain(others).cloned().collect();
+                let longest = a.clustering.len().max(b.clustering.len());
+                if alike && united.len() > longest && united.len() <= UNITED_PARTS {
+                    self.admit_groups(Structure {
+                        clustering: united,
+                        columns: vec![],
+                        ..a.clone()
+                    });
+                }
+            }
+        }
+    }
+
+    fn forms(&self, asked: &Asked, problem: &Problem) -> Vec<Form> {
+        let mut form = Form {
+            filter: vec![],
+            equal: vec![],
+            listed: vec![],
+            compared: vec![],
+        };
+        let mut constant = Vec::new();
+        for eq in &problem.eqs {
+            let pred = eq.filter.and_then(|i| asked.filters.get(i));
+            let fixed = pred.is_some_and(|p| !Mentions::of_pred(p).params);
+            match &eq.value {
+                EqValue::One(_) => {
+                    if let Some(pred) = pred.filter(|_| fixed && !asked.by.contains(&eq.expr)) {
+                        constant.push((eq.expr.clone(), pred.clone()));
+                    }
+                    form.equal.push(eq.expr.clone());
+                }
+                EqValue::Each(_) if !fixed => form.listed.push(eq.expr.clone()),
+                EqValue::Each(_) => {}
+            }
+        }
+        let mut keyed = Vec::new();
+        for (i, pred) in asked.filters.iter().enumerate() {
+            if problem.eqs.iter().any(|q| {
+                q.filter == Some(i)
+                    && (matches!(q.value, EqValue::One(_)) || form.listed.contains(&q.expr))
+            }) {
+                continue;
+            }
+            if !Mentions::of_pred(pred).params {
+                form.filter.push(pred.clone());
+                keyed.extend(compared(pred));
+                continue;
+            }
+            match compared(pred) {
+                Some(expr) => form.compared.push(expr),
+                // No group has what this is about.
+                None => return vec![],
+            }
+        }
+        let mut out = Vec::new();
+        if !constant.is_empty() && self.target.cost.rules.partial {
+            let filter = asked.filters.iter();
+            let filter = filter.filter(|p| {
+                form.filter.contains(p) || constant.iter().any(|(_, known)| known == *p)
+            });
+            out.push(Form {
+                filter: filter.cloned().collect(),
+                equal: without(&form.equal, &constant),
+                listed: form.listed.clone(),
+                compared: form.compared.clone(),
+            });
+        }
+        if keyed.len() == form.filter.len() && !keyed.is_empty() {
+            let compared = form.compared.iter().chain(&keyed);
+            out.push(Form {
+                filter: vec![],
+                equal: form.equal.clone(),
+                listed: form.listed.clone(),
+                compared: compared.cloned().collect(),
+            });
+        }
+        out.insert(0, form);
+        out
+    }
+
+    fn grow_form(
+        &mut self,
+        asked: &Asked,
+        problem: &Problem,
+        form: &Form,
+        by: &[(Expr, Direction)],
+        each: &[Expr],
+    ) {
+        let asc = |e: &Expr| (e.clone(), Direction::Asc);
+        let given = problem.eqs.iter().any(|q| q.filter.is_none());
+        let mut equal = form.equal.clone();
+        if !given {
+            equal.sort();
+        }
+        let narrowing = form.listed.iter().chain(&form.compared).map(asc);
+        let narrowing: Vec<(Expr, Direction)> = narrowing.collect();
+        let last = each.iter().map(asc);
+        let ordered = by.iter().cloned();
+        let in_order = ordered.clone().chain(narrowing.clone()).chain(last.clone());
+        let mut suffixes = vec![in_order.collect::<Vec<_>>()];
+        if !narrowing.is_empty() {
+            suffixes.push(narrowing.into_iter().chain(ordered).chain(last).collect());
+        }
+        let mut partitions = vec![equal.clone()];
+        if equal.len() > 1 && !given {
+            partitions.extend(equal.iter().map(|e| vec![e.clone()]));
+        }
+        for suffix in suffixes {
+            for partition in &partitions {
+                let mut partition = partition.clone();
+                let rest = equal.iter().filter(|e| !partition.contains(e)).map(asc);
+                let clustering: Vec<_> = rest.chain(suffix.iter().cloned()).collect();
+                if partition.is_empty() && self.target.capabilities.partition_required {
+                    partition.push(everything());
+                }
+                let s = skeleton(
+                    self.model,
+                    problem.entity,
+                    asked.over,
+                    &form.filter,
+                    partition,
+                    clustering,
+                    Kind::Groups,
+                );
+                if !follows_elements(&s) {
+                    self.admit_groups(s);
+                }
+            }
+        }
+    }
+
+    /// Takes a candidate of groups in: it, or the ways of spreading it.
+    fn admit_groups(&mut self, s: Structure) {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let scalar = |e: &Expr| scope.type_of(self.model, &[], e).0.is_scalar();
+        if s.key().all(scalar) {
+            self.spread_shapes(s);
+        }
+    }
+}
+
+fn without(exprs: &[Expr], taken: &[(Expr, Pred)]) -> Vec<Expr> {
+    let is_left = |e: &&Expr| !taken.iter().any(|(t, _)| t == *e);
+    exprs.iter().filter(is_left).cloned().collect()
+}
+
+/// What a condition is about, where that is one value that can stand in a key.
+fn compared(pred: &Pred) -> Option<Expr> {
+    let mut about = Vec::new();
+    values(pred, &mut about);
+    about.dedup();
+    match about.as_slice() {
+        [one] => one.clone(),
+        _ => None,
+    }
+}
+
+/// The values that a condition is about; none for what cannot stand in a key.
+fn values(pred: &Pred, out: &mut Vec<Option<Expr>>) {
+    let mut value = |e: &Expr| {
+        let m = Mentions::of_expr(e);
+        if !m.nodes.is_empty() {
+            out.push(Some(e.clone()).filter(|e| is_key_expr(e) && !m.params));
+        }
+    };
+    match pred {
+        Pred::And(list) | Pred::Or(list) => list.iter().for_each(|p| values(p, out)),
+        Pred::Not(p) => values(p, out),
+        Pred::Compare(a, _, b) | Pred::InList(a, b) => [a, b].into_iter().for_each(value),
+        Pred::In(a, list) => std::iter::once(a).chain(list).for_each(value),
+        Pred::IsNull(a) => value(a),
+        Pred::Exists { .. } => out.push(None),
+    }
+}
+
+/// No structure copies over references inside elements.
+pub(super) fn follows_elements(s: &Structure) -> bool {
+    let mut found = Vec::new();
+    s.filter.iter().for_each(|p| atoms::of_pred(p, &mut found));
+    found
+        .iter()
+        .any(|a| matches!(a, Expr::Path { element, .. } if !element.is_empty()))
+}

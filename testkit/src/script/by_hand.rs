@@ -1,0 +1,163 @@
+//! Structures as people write them: with a `where` that some questions imply, and groups by what
+//! some questions ask for, in any order and finer than they ask.
+
+use crate::generate::Rng;
+use querent::compiler::model::{
+    Aggregate, AggregateFn, Direction, EntityId, Expr, Leaf, Model, Pred, Query, Unfold,
+};
+use querent::compiler::view::{Kind, Structure};
+
+/// A structure with a condition that a question compares its instances by; as it is where none does.
+pub(super) fn limited(rng: &mut Rng, model: &Model, mut s: Structure) -> Structure {
+    let conditions = conditions(model, s.anchor, &s.over);
+    if let Some(condition) = rng.pick(&conditions)
+        && s.kind == Kind::Lists
+    {
+        s.filter.push(condition.clone());
+        s.name = format!("{}_limited", s.name);
+    }
+    s
+}
+
+/// Some structures of groups for the questions that ask for groups.
+pub(super) fn groups(rng: &mut Rng, model: &Model) -> Vec<Structure> {
+    let mut out: Vec<Structure> = Vec::new();
+    for question in &model.questions {
+        let query = &question.query;
+        if query.group.is_none() || rng.percent(30) {
+            continue;
+        }
+        let Some(mut s) = group(rng, model, query) else {
+            continue;
+        };
+        s.name = format!("groups_{}", out.len());
+        let known = |o: &Structure| o.same_rows(&s);
+        if !out.iter().any(known) {
+            out.push(s);
+        }
+    }
+    out
+}
+
+fn group(rng: &mut Rng, model: &Model, query: &Query) -> Option<Structure> {
+    let mut aggregates = Vec::new();
+    query
+        .select
+        .iter()
+        .for_each(|item| collect(&item.expr, &mut aggregates));
+    let mut parts: Vec<Expr> = query.group.clone()?;
+    for pred in &query.filter {
+        if let Pred::Compare(a, ..) | Pred::In(a, _) | Pred::InList(a, _) = pred {
+            parts.push(a.clone());
+        }
+    }
+    let distinct = aggregates.iter().filter(|a| a.distinct);
+    parts.extend(distinct.filter_map(|a| a.arg.clone()));
+    let mut key: Vec<Expr> = Vec::new();
+    while !parts.is_empty() {
+        let part = parts.swap_remove(rng.below(parts.len()));
+        if is_part(&part) && !key.contains(&part) && rng.percent(90) {
+            key.push(part);
+        }
+    }
+    if key.is_empty() {
+        return None;
+    }
+    let clustering = key.split_off(1 + rng.below(key.len()));
+    let clustering = clustering.into_iter().map(|e| {
+        let direction = rng.one_of([Direction::Asc, Direction::Desc]);
+        (e, direction)
+    });
+    let mut s = Structure {
+        name: String::new(),
+        anchor: model.entity(query.anchor).root,
+        over: query.over.clone(),
+        filter: vec![],
+        partition: key,
+        clustering: clustering.collect(),
+        kind: Kind::Groups,
+        columns: vec![],
+        hashed: vec![],
+    };
+    for a in aggregates {
+        let plain = a.arg.as_ref().is_none_or(is_part);
+        let function = match a.function {
+            AggregateFn::Sum | AggregateFn::Avg => rng.one_of([AggregateFn::Sum, AggregateFn::Avg]),
+            function => function,
+        };
+        let kept = Expr::Aggregate(Box::new(Aggregate {
+            function,
+            ..a.clone()
+        }));
+        let taken_out = !a.distinct && !matches!(function, AggregateFn::Min | AggregateFn::Max);
+        if plain && taken_out && !s.columns.contains(&kept) && rng.percent(90) {
+            s.columns.push(kept);
+        }
+    }
+    let conditions = conditions(model, s.anchor, &s.over);
+    if rng.percent(30)
+        && let Some(condition) = rng.pick(&conditions)
+    {
+        s.filter.push(condition.clone());
+    }
+    Some(s)
+}
+
+/// The aggregates of the group in an expression.
+fn collect(expr: &Expr, out: &mut Vec<Aggregate>) {
+    match expr {
+        Expr::Aggregate(a) if a.over.is_empty() => out.push((**a).clone()),
+        Expr::Binary(_, a, b) => {
+            collect(a, out);
+            collect(b, out);
+        }
+        _ => {}
+    }
+}
+
+/// A value of an instance, of what it refers to, or a rounded time.
+fn is_part(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path { element, leaf, .. } => {
+            element.is_empty() && matches!(leaf, Leaf::Attribute(_, inner) if inner.is_empty())
+        }
+        Expr::Call(_, args) => args.iter().all(is_part),
+        _ => false,
+    }
+}
+
+/// What questions about an entity compare with constants.
+fn conditions(model: &Model, anchor: EntityId, over: &[Unfold]) -> Vec<Pred> {
+    let mut out: Vec<Pred> = Vec::new();
+    for question in &model.questions {
+        let query = &question.query;
+        if model.entity(query.anchor).root != anchor {
+            continue;
+        }
+        let alike = query.over == over;
+        let usable = |p: &&Pred| is_constant(p, alike);
+        for pred in query.filter.iter().filter(usable) {
+            if !out.contains(pred) {
+                out.push(pred.clone());
+            }
+        }
+    }
+    out
+}
+
+/// Whether a condition is about one value and constants; without `alike` of the anchor alone.
+fn is_constant(pred: &Pred, alike: bool) -> bool {
+    let part = |e: &Expr| {
+        let anchored = matches!(e, Expr::Path { node, .. } if alike || *node == 0);
+        anchored && is_part(e)
+    };
+    let constant = |e: &Expr| matches!(e, Expr::Const(_));
+    match pred {
+        Pred::Compare(a, _, b) => part(a) && constant(b),
+        Pred::In(a, list) => part(a) && list.iter().all(constant),
+        Pred::IsNull(a) => part(a),
+        Pred::Not(p) => is_constant(p, alike),
+        Pred::Or(list) => list.iter().all(|p| is_constant(p, alike)),
+        Pred::And(_) | Pred::InList(..) | Pred::Exists { .. } => false,
+    }
+}

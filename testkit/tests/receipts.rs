@@ -1,0 +1,89 @@
+//! A write plan says what a change will write: what it then writes, structure by structure, is that.
+
+#![allow(clippy::unwrap_used)]
+
+use querent::Database;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const MODEL: &str = "
+enum Status { open, paid, done }
+entity Tenant (10) { id bigint key  name text(20) }
+entity Order (1000) {
+  id      bigint     key
+  tenant  -> Tenant  as orders (avg 100, max 500)
+  status  Status
+  at      timestamp
+  total   bigint
+}
+entity Tag (5000) {
+  order  -> Order  as tags (avg 5, max 50)  key
+  word   text(10)  key
+}
+question waiting   (500/s) select id, at, total from Order where tenant.id = $t and status = $s order by at limit 20
+question how_many  (900/s) select count(*) as n from Order where tenant.id = $t and status = $s
+question revenue   (900/s) select sum(total) as s from Order where tenant.id = $t
+question tagged    (900/s) select id, total from Order where tags.word = $w order by at desc limit 5
+change place   (20/s)  insert Order
+change tag     (20/s)  insert Tag
+change untag   (20/s)  delete Tag where order.id = $order and word = $word
+change pay     (20/s)  update Order set status where id = $id
+change correct (20/s)  update Order set total where id = $id
+change cancel  (2/s)   delete Order where id = $id
+";
+
+/// What the plan of a change writes to each structure: puts and deletes, on average.
+fn planned(db: &Database, change: &str) -> BTreeMap<String, (usize, usize)> {
+    let mut out: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let plans = &db.schema().design.writes;
+    let plan = plans.iter().find(|w| w.name == change).unwrap();
+    for step in &plan.steps {
+        assert!(step.rows_max >= step.rows, "{step:?}");
+        let written = out.entry(step.structure.clone());
+        match step.op.as_str() {
+            "put" => written.or_default().0 += step.rows.round() as usize,
+            "delete" => written.or_default().1 += step.rows.round() as usize,
+            _ => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn a_change_writes_what_its_plan_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::create(folder.path().join("db"), "m", MODEL).unwrap();
+    let tenant = db.entity("Tenant").unwrap();
+    let name = querent::compiler::value::Value::Text("Ann".into());
+    db.put(
+        tenant,
+        vec![vec![querent::compiler::value::Value::Int(1), name]],
+    )
+    .unwrap();
+    let order = |id: i64, status: &str| {
+        json!({ "id": id, "tenant": 1, "status": status, "total": 10,
+                "at": format!("2026-01-{:02}T00:00:00Z", id) })
+    };
+    for id in 1..=6 {
+        let status = if id % 2 == 0 { "open" } else { "paid" };
+        db.change("place", order(id, status)).unwrap();
+        for word in ["a", "b", "c"] {
+            db.change("tag", json!({ "order": id, "word": word }))
+                .unwrap();
+        }
+    }
+    let cases: [(&str, Value); 5] = [
+        ("place", order(9, "open")),
+        ("tag", json!({ "order": 3, "word": "d" })),
+        ("untag", json!({ "order": 3, "word": "b" })),
+        ("pay", json!({ "id": 2, "status": "paid" })),
+        ("correct", json!({ "id": 4, "total": 7 })),
+    ];
+    let mut moved = false;
+    for (change, parameters) in cases {
+        let receipt = db.change(change, parameters).unwrap();
+        assert_eq!(planned(&db, change), receipt.written, "{change}");
+        moved |= receipt.written.values().any(|written| *written == (2, 0));
+    }
+    assert!(moved, "no group was left for another");
+}
