@@ -574,3 +574,32 @@ fn groups_keep_no_extremes() {
         );
     }
 }
+
+/// The ends of a link are called `from` and `to`, and `from` is a word of questions too; and what
+/// is nested behind a link may lead on over links of the same name.
+#[test]
+fn conditions_on_the_end_of_a_link_and_paths_behind_it_are_read_again() {
+    let text = "model m
+entity User (1k) {
+  id int key
+  age int
+  follows ->> User (avg 5, max 50) as followers (avg 5, max 50) { since int }
+}
+question q (1/s) select id, follows { id, follows.age as ages, followers@since } from User where id = $id
+";
+    let block = "schema printed {
+  user lists User by id
+    keep age, follows { id, follows.age as ages, @since, followers@since as back }
+  old lists User.follows where not from.age <= 3 by from.id order by to.id asc
+    keep since
+}
+";
+    let model = read("links.querent", &format!("{text}\n{block}"));
+    let structures = plain(&model.schemas[0].structures);
+    let again = source::schema(&model, "printed", &structures);
+    let read_again = read("again.querent", &format!("{text}\n{again}"));
+    assert_eq!(
+        structures, read_again.schemas[0].structures,
+        "{again}\nis not what was written"
+    );
+}

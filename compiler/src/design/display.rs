@@ -90,12 +90,13 @@ impl<'a> Printer<'a> {
     pub(super) fn inside(mut self, subject: NodeId) -> Printer<'a> {
         self.inside = true;
         self.within.clear();
+        // What lies behind a link is written without its sign: `follows.posts`, `follows@since`.
         let own = self.prefix(subject);
-        let link = own.ends_with('@');
+        let own = own.trim_end_matches('@');
         for prefix in &mut self.prefixes {
-            if let Some(rest) = prefix.strip_prefix(&own) {
-                let rest = rest.trim_start_matches('.');
-                *prefix = if link && rest.is_empty() { "@" } else { rest }.to_owned();
+            let rest = prefix.strip_prefix(own);
+            if let Some(rest) = rest.filter(|r| r.is_empty() || r.starts_with(['.', '@'])) {
+                *prefix = rest.trim_start_matches('.').to_owned();
             }
         }
         self

@@ -48,14 +48,12 @@ impl Parser<'_> {
     }
 
     fn negation(&mut self) -> Option<Expr> {
-        let next = self.token(1).kind;
-        let operand = matches!(
-            next,
-            Kind::Name | Kind::Param | Kind::Number | Kind::Text | Kind::Sign(b'(')
-        );
-        if self.is_word("not") && operand && !FOLLOWING.contains(&self.word(1))
-            || self.word(0) == "not" && self.word(1) == "not"
-        {
+        let operand = match self.token(1).kind {
+            Kind::Name => self.word(1) == "not" || self.names_value(1),
+            Kind::Param | Kind::Number | Kind::Text | Kind::Sign(b'(' | b'@') => true,
+            _ => false,
+        };
+        if self.is_word("not") && operand {
             let start = self.bump().span;
             let inner = self.nested(Self::negation)?;
             let span = start.to(inner.span);
@@ -67,11 +65,21 @@ impl Parser<'_> {
         self.comparison()
     }
 
+    /// Whether the name `ahead` begins a value: a word that may follow one does where it is walked
+    /// on from (`from.id`, an end of a link) or compared.
+    fn names_value(&self, ahead: usize) -> bool {
+        !FOLLOWING.contains(&self.word(ahead))
+            || matches!(
+                self.token(ahead + 1).kind,
+                Kind::Sign(b'.' | b'@' | b'=' | b'<' | b'>')
+                    | Kind::NotEqual
+                    | Kind::LessEqual
+                    | Kind::GreaterEqual
+            )
+    }
+
     fn comparison(&mut self) -> Option<Expr> {
-        if self.is_word("any")
-            && self.token(1).kind == Kind::Name
-            && !FOLLOWING.contains(&self.word(1))
-        {
+        if self.is_word("any") && self.token(1).kind == Kind::Name && self.names_value(1) {
             return self.quantifier();
         }
         let left = self.value()?;
