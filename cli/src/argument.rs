@@ -1,9 +1,19 @@
 //! Arguments that several commands share.
 
+use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+/// Forms of what a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// JSON, for programs
+    Json,
+}
 
 /// `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]

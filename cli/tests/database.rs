@@ -2,112 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use std::io::Write;
-use std::path::Path;
+mod place;
+
+use place::{MODEL, Place, keys};
 use std::process::{Command, Stdio};
-
-const MODEL: &str = "\
-model blog
-
-entity Author (1k) {
-  id    int               key
-  name  text(20, max 60)  unique
-}
-entity Post (100k) {
-  id      int        key
-  title   text(60)
-  at      timestamp
-  author  -> Author  as posts (avg 100, max 5k)
-}
-
-question latest_of (100/s)
-  select title, author.name from Post where author.id = $author order by at desc limit 2 after $cursor
-
-change publish (1/s)    insert Post
-change rename  (1/h)    update Author set name where id = $author
-change leave   (1/day)  delete Author where id = $author
-";
-
-/// What a command did.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn expect(self, code: i32) -> Ran {
-        assert_eq!(self.code, code, "out: {}\nerr: {}", self.out, self.err);
-        self
-    }
-
-    fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap()
-    }
-}
-
-/// A folder with the model, and a database where it was asked for.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("blog.querent"), MODEL).unwrap();
-        Place(folder)
-    }
-
-    /// Two authors and three posts.
-    fn with_database() -> Place {
-        let place = Place::new();
-        place.run("create blog.db --model blog.querent").expect(0);
-        let authors = "{\"id\": 1, \"name\": \"Ann\"}\n\n{\"id\": 2, \"name\": \"Ben\"}\n";
-        place.feed("put blog.db Author --stdin", authors).expect(0);
-        let post = |n: usize| {
-            format!(
-                "{{\"id\": {n}, \"title\": \"t{n}\", \"at\": \"2026-01-0{n}T00:00:00Z\", \"author\": 1}}\n"
-            )
-        };
-        let posts: String = (1..=3).map(post).collect();
-        place.feed("put blog.db Post --stdin", &posts).expect(0);
-        place
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn run(&self, line: &str) -> Ran {
-        self.feed(line, "")
-    }
-
-    fn feed(&self, line: &str, input: impl AsRef<[u8]>) -> Ran {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_querent"))
-            .args(line.split(' '))
-            .current_dir(self.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A command that fails early does not read its input.
-        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
-        let output = child.wait_with_output().unwrap();
-        Ran {
-            code: output.status.code().unwrap(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-fn keys(value: &serde_json::Value) -> Vec<&str> {
-    value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
-}
 
 #[test]
 fn a_design_as_json_has_the_fields_of_the_contract() {
@@ -655,7 +553,7 @@ fn whoever_has_seen_enough_rows_is_no_failure() {
 fn load_takes_files_in_any_order_and_names_what_it_rejects() {
     let place = Place::new();
     place.run("create blog.db --model blog.querent").expect(0);
-    let file = |name: &str, text: &str| std::fs::write(place.0.path().join(name), text).unwrap();
+    let file = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
     file("author.csv", "name,id\nAnn,1\nBen,2\nAnn,3\n");
     file(
         "post.jsonl",
@@ -674,7 +572,7 @@ fn load_takes_files_in_any_order_and_names_what_it_rejects() {
     assert_eq!(none.json().as_array().unwrap().len(), 0);
     let ran = place.run(&format!("{all} --skip-rejects")).expect(1);
     assert!(ran.err.contains("post.jsonl:2"), "{}", ran.err);
-    let rejects = std::fs::read_to_string(place.0.path().join("blog.db.rejects.csv")).unwrap();
+    let rejects = std::fs::read_to_string(place.path().join("blog.db.rejects.csv")).unwrap();
     assert_eq!(rejects.lines().count(), 3, "{rejects}");
     let one = place
         .run("ask blog.db latest_of author=1 --format json")

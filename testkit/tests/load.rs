@@ -259,6 +259,36 @@ fn rejects_are_named_and_nothing_is_loaded() {
     assert_eq!((report.loaded, report.applied), (1, true));
 }
 
+/// A row is counted once, however many reasons there are, and for the file that it is in, also where
+/// two sources read the same one.
+#[test]
+fn rows_of_each_file_are_counted() {
+    let mut case = Case::new(
+        "model seats
+         entity Seat (10) { id int key  row text(5, max 9) unique  name text(5, max 9) unique }
+         entity Guest (10) { id int key  name text(5, max 9) }
+         question seats (1/s) select id, row from Seat order by id",
+    );
+    let seats = case.file(
+        "seats.csv",
+        "id,row,name\n1,a,x\n2,a,x\n3,a,y\n4,b,z\nx,c,v\n",
+    );
+    let both = case.file("both.jsonl", "{\"id\": 9, \"name\": \"w\"}\n{\"id\": 9}\n");
+    let sources = [("Guest", both.clone()), ("Seat", seats), ("Seat", both)];
+    let report = case.load(&sources, &skipping());
+    let counts = report.files.iter();
+    let counts: Vec<_> = counts
+        .map(|f| (f.entity.as_str(), f.read, f.loaded, f.rejected))
+        .collect();
+    assert_eq!(
+        counts,
+        [("Guest", 2, 1, 1), ("Seat", 5, 2, 3), ("Seat", 2, 0, 2)]
+    );
+    assert_eq!((report.loaded, report.rejected), (3, 6));
+    // Seat 2 has two reasons.
+    assert_eq!(report.rejects.len(), 7, "{:#?}", reasons(&report));
+}
+
 const PETS: &str = "model pets
     entity User (10) { id int key }
     entity Pet (10) { id int key  owner -> User? as pets (avg 1) { since date } }

@@ -2,6 +2,7 @@
 
 use super::design::{rate, rate_title};
 use crate::Outcome;
+use crate::argument::Format;
 use crate::designing::{Designed, Wanted, designed_of, read_model};
 use crate::model_files::ModelFiles;
 use crate::progress::Shown;
@@ -9,7 +10,7 @@ use crate::terminal::Terminal;
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::{self, counted, number};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use querent::schema::Schema;
 use querent::trial::{BLOCKS, Measured, Trial, rank_correlation};
 use querent_compiler::plot::{Like, Plot, Point};
@@ -48,17 +49,9 @@ pub(crate) struct Arguments {
     /// Draw estimates against measurements, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
-    /// How it is printed
-    #[arg(long, value_enum, default_value = "text", value_name = "F")]
+    /// Form of the output: tables, or one object
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Tables.
-    Text,
-    /// One object.
-    Json,
 }
 
 /// What was measured of a model.

@@ -1,13 +1,13 @@
 //! `querent calibrate`
 
 use crate::Outcome;
-use crate::argument::DatabaseFolder;
+use crate::argument::{DatabaseFolder, Format};
 use crate::progress::Shown;
 use crate::terminal::Terminal;
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::{self, number};
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use querent::trial::{CONSTANTS, Calibration, Measured, Stage, calibrate};
 use querent_compiler::design::target::{self, CostModel};
 use serde_json::json;
@@ -36,17 +36,9 @@ pub(crate) struct Arguments {
     /// Rows at most: fewer take less time, and say less about large data
     #[arg(long, value_name = "N", default_value = "400000")]
     pub(crate) rows: u32,
-    /// How it is printed
-    #[arg(long, value_enum, default_value = "text", value_name = "F")]
+    /// Form of the output: tables, or the cost model
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Tables.
-    Text,
-    /// The cost model.
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {

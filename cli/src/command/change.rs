@@ -1,17 +1,14 @@
 //! `querent change`
 
 use crate::Outcome;
-use crate::argument::{DatabaseFolder, Pair};
+use crate::argument::{DatabaseFolder, Format, Pair};
 use crate::lines;
+use crate::output;
 use crate::terminal::Terminal;
 use crate::words::{self, counted};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use querent::{ChangeFailure, Database, Error, Params, Receipt};
-use querent_compiler::codec::to_json;
-use querent_compiler::model::{Model, Type};
-use querent_compiler::value::Value;
-use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -38,18 +35,10 @@ pub(crate) struct Arguments {
     /// Read JSON objects from standard input, one a line, instead of KEY=VALUE
     #[arg(long, conflicts_with = "values")]
     pub(crate) stdin: bool,
-    /// Form of the receipt
+    /// Form of the receipt: in words, one for all lines of standard input; or an object for each
+    /// change
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
-}
-
-/// Forms of a receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people; one for all lines of standard input
-    Text,
-    /// One object for each change
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
@@ -121,43 +110,15 @@ fn print(
     arguments: &Arguments,
     terminal: &mut Terminal,
 ) -> Result<()> {
+    let model = database.model();
     match arguments.format {
         Format::Text => {
-            words::change::print_receipt(receipt, terminal.colour, &mut terminal.out)?;
-            for (name, value) in &receipt.assigned {
-                writeln!(
-                    terminal.out,
-                    "  assigned {name} = {}",
-                    assigned(database.model(), value)
-                )?;
-            }
+            words::change::print_receipt(receipt, model, terminal.colour, &mut terminal.out)?;
         }
         Format::Json => {
-            let written = receipt.written.iter().map(|(structure, (puts, deletes))| {
-                (
-                    structure.clone(),
-                    json!({ "put": puts, "deleted": deletes }),
-                )
-            });
-            let given = receipt
-                .assigned
-                .iter()
-                .map(|(name, value)| json!([name, assigned(database.model(), value)]));
-            let object = json!({
-                "inserted": receipt.inserted,
-                "updated": receipt.updated,
-                "deleted": receipt.deleted,
-                "gets": receipt.reads,
-                "written": written.collect::<serde_json::Map<_, _>>(),
-                "assigned": given.collect::<Vec<_>>(),
-            });
-            writeln!(terminal.out, "{object}")?;
+            let object = output::receipt(model, receipt);
+            writeln!(terminal.out, "{}", serde_json::Value::Object(object))?;
         }
     }
     Ok(())
-}
-
-/// The database assigns numbers of sequences only.
-fn assigned(model: &Model, value: &Value) -> serde_json::Value {
-    to_json(model, &Type::BigInt, value)
 }

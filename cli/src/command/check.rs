@@ -1,11 +1,12 @@
 //! `querent check`
 
 use crate::Outcome;
+use crate::argument::Format;
 use crate::designing::{target_named, with_notice};
 use crate::model_files::ModelFiles;
 use crate::terminal::Terminal;
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use querent_compiler::design::target::Target;
 use querent_compiler::design::{DesignError, Finding, Options, design};
 use querent_compiler::diagnostic::{self, Diagnostic, Severity, Style};
@@ -36,20 +37,12 @@ pub(crate) struct Arguments {
     /// The mix of rates to check (default: every one)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// Form of the output
+    /// Form of the output: in words, or an array of findings
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
     /// Warnings are findings too
     #[arg(long)]
     pub(crate) deny_warnings: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Text,
-    /// An array, for programs
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {

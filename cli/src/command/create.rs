@@ -1,7 +1,7 @@
 //! `querent create`
 
 use crate::Outcome;
-use crate::argument::DatabaseFolder;
+use crate::argument::{DatabaseFolder, Format};
 use crate::designing::{given, read_model, with_notice};
 use crate::terminal::Terminal;
 use crate::words::counted;
@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use querent::Database;
 use querent_compiler::design::Options;
+use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -31,6 +32,9 @@ pub(crate) struct Arguments {
     /// Use a schema of the model, given in a `schema` block, instead of designing one
     #[arg(long, value_name = "S")]
     pub(crate) schema: Option<String>,
+    /// Form of the output: in words, or one object
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: Format,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
@@ -50,11 +54,26 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         Database::create_with(&arguments.database, &name, &text, &options)
             .map_err(anyhow::Error::from)
     })?;
-    writeln!(
-        terminal.out,
-        "{}: an empty database of {}",
-        arguments.database.display(),
-        counted(database.schema().design.structures.len(), "structure"),
-    )?;
+    let design = &database.schema().design;
+    let folder = arguments.database.display().to_string();
+    let structures = design.structures.len();
+    match arguments.format {
+        Format::Text => writeln!(
+            terminal.out,
+            "{folder}: an empty database of {}",
+            counted(structures, "structure"),
+        )?,
+        Format::Json => {
+            let object = json!({
+                "database": folder,
+                "model": design.model,
+                "target": design.target,
+                "mix": design.mix,
+                "schema": arguments.schema,
+                "structures": structures,
+            });
+            writeln!(terminal.out, "{object:#}")?;
+        }
+    }
     Ok(Outcome::Clean)
 }

@@ -3,13 +3,14 @@
 use super::design::{print_prices, print_warnings, rate, total};
 use super::{explained, reasons, versus};
 use crate::Outcome;
+use crate::argument::Format;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, change, structure, technique};
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use querent_compiler::design::Design;
 use querent_compiler::design::study::Study;
 use querent_compiler::diagnostic::nearest;
@@ -57,18 +58,9 @@ pub(crate) struct Arguments {
     /// Keep only what questions read: facts that no question asks for are lost
     #[arg(long)]
     pub(crate) lossy: bool,
-    /// Form of the output
+    /// Form of the output: in words, or one object
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
-}
-
-/// Forms of an explanation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Text,
-    /// One object
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {

@@ -1,11 +1,13 @@
 //! `querent fmt`
 
 use crate::Outcome;
+use crate::argument::Format;
 use crate::model_files::{ModelFile, ModelFiles};
 use crate::terminal::Terminal;
 use anyhow::{Context, Result};
 use clap::Args;
-use querent_compiler::diagnostic::Style;
+use querent_compiler::diagnostic::{self, Diagnostic, Style};
+use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -26,60 +28,107 @@ pub(crate) struct Arguments {
     /// Change nothing; exit with 1 and name the files that would change
     #[arg(long)]
     pub(crate) check: bool,
+    /// Form of the output: in words, or one object
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+/// What became of a file.
+enum Formatted {
+    /// It is in the one form already.
+    Same,
+    /// Its text would be this.
+    Changed(String),
+    /// It cannot be parsed.
+    Unreadable(Vec<Diagnostic>),
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
     let files = ModelFiles::read(&arguments.model)?;
     let mut outcome = Outcome::Clean;
+    let mut objects = Vec::new();
     for file in files.files() {
-        match querent_compiler::format(&file.text) {
-            Ok(formatted) => {
-                if finish(file, &formatted, arguments.check, terminal)? == Outcome::Findings {
-                    outcome = Outcome::Findings;
-                }
-            }
-            Err(diagnostics) => {
-                let style = if terminal.colour {
-                    Style::Colour
-                } else {
-                    Style::Plain
-                };
-                let name = file.path.display().to_string();
-                let text =
-                    querent_compiler::diagnostic::to_text(&diagnostics, &name, &file.text, style);
-                terminal.out.write_all(text.as_bytes())?;
-                outcome = Outcome::Findings;
-            }
+        let formatted = match querent_compiler::format(&file.text) {
+            Ok(text) if text == file.text => Formatted::Same,
+            Ok(text) => Formatted::Changed(text),
+            Err(diagnostics) => Formatted::Unreadable(diagnostics),
+        };
+        if let Formatted::Changed(text) = &formatted
+            && !arguments.check
+            && !is_stdin(file)
+        {
+            replace(&file.path, text)?;
         }
+        let found = match formatted {
+            Formatted::Same => false,
+            Formatted::Changed(_) => arguments.check,
+            Formatted::Unreadable(_) => true,
+        };
+        if found {
+            outcome = Outcome::Findings;
+        }
+        match arguments.format {
+            Format::Text => print(file, &formatted, arguments.check, terminal)?,
+            Format::Json => objects.push(object(file, &formatted, arguments.check)),
+        }
+    }
+    if arguments.format == Format::Json {
+        writeln!(terminal.out, "{:#}", json!({ "files": objects }))?;
     }
     Ok(outcome)
 }
 
-fn finish(
+fn is_stdin(file: &ModelFile) -> bool {
+    file.path == Path::new("-")
+}
+
+fn print(
     file: &ModelFile,
-    formatted: &str,
+    formatted: &Formatted,
     check: bool,
     terminal: &mut Terminal,
-) -> Result<Outcome> {
-    let from_stdin = file.path == Path::new("-");
-    let same = formatted == file.text;
-    if check {
-        if !same {
-            writeln!(terminal.out, "{} would be formatted", file.path.display())?;
+) -> Result<()> {
+    let name = file.path.display();
+    match formatted {
+        Formatted::Unreadable(diagnostics) => {
+            let style = if terminal.colour {
+                Style::Colour
+            } else {
+                Style::Plain
+            };
+            let text = diagnostic::to_text(diagnostics, &name.to_string(), &file.text, style);
+            terminal.out.write_all(text.as_bytes())?;
         }
-        return Ok(if same {
-            Outcome::Clean
-        } else {
-            Outcome::Findings
-        });
+        Formatted::Changed(_) if check => writeln!(terminal.out, "{name} would be formatted")?,
+        Formatted::Changed(text) if is_stdin(file) => terminal.out.write_all(text.as_bytes())?,
+        Formatted::Changed(_) => writeln!(terminal.out, "{name} formatted")?,
+        Formatted::Same if is_stdin(file) && !check => {
+            terminal.out.write_all(file.text.as_bytes())?;
+        }
+        Formatted::Same => {}
     }
-    if from_stdin {
-        terminal.out.write_all(formatted.as_bytes())?;
-    } else if !same {
-        replace(&file.path, formatted)?;
-        writeln!(terminal.out, "{} formatted", file.path.display())?;
-    }
-    Ok(Outcome::Clean)
+    Ok(())
+}
+
+/// A file for programs; the text is there where it is written nowhere else.
+fn object(file: &ModelFile, formatted: &Formatted, check: bool) -> serde_json::Value {
+    let name = file.path.display().to_string();
+    let findings = match formatted {
+        Formatted::Unreadable(found) => diagnostic::to_json(found, &name, &file.text),
+        Formatted::Same | Formatted::Changed(_) => json!([]),
+    };
+    let text = match formatted {
+        _ if check || !is_stdin(file) => None,
+        Formatted::Changed(text) => Some(text),
+        Formatted::Same => Some(&file.text),
+        Formatted::Unreadable(_) => None,
+    };
+    json!({
+        "file": name,
+        "changed": matches!(formatted, Formatted::Changed(_)),
+        "findings": findings,
+        "text": text,
+    })
 }
 
 /// Writes beside the file, then renames: an interruption leaves the old text or the new.

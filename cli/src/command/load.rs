@@ -1,15 +1,16 @@
 //! `querent load`
 
 use crate::Outcome;
-use crate::argument::{DatabaseFolder, EntityFile};
+use crate::argument::{DatabaseFolder, EntityFile, Format};
 use crate::progress::Shown;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use clap::Args;
 use querent::Database;
-use querent::load::LoadOptions;
+use querent::load::{LoadOptions, LoadReport};
+use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Load entities and links from CSV and JSONL files, all of it or nothing
 ///
@@ -41,6 +42,9 @@ pub(crate) struct Arguments {
     /// Memory for sorting, in megabytes; what is beyond goes to disk
     #[arg(long, value_name = "MB", default_value = "256")]
     pub(crate) memory: usize,
+    /// Form of the output: in words, or one object
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: Format,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {
@@ -67,6 +71,21 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     for reject in report.rejects.iter().take(20) {
         terminal.remark(&reject.to_string())?;
     }
+    match arguments.format {
+        Format::Text => print(&report, &rejects, terminal)?,
+        Format::Json => {
+            let object = object(&report, arguments, &rejects);
+            writeln!(terminal.out, "{object:#}")?;
+        }
+    }
+    Ok(if report.rejected == 0 {
+        Outcome::Clean
+    } else {
+        Outcome::Findings
+    })
+}
+
+fn print(report: &LoadReport, rejects: &Path, terminal: &mut Terminal) -> Result<()> {
     let rate = report.loaded as f64 / report.seconds.max(0.001);
     writeln!(
         terminal.out,
@@ -77,15 +96,38 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         report.rejected,
         report.seconds
     )?;
-    if report.rejected == 0 {
-        return Ok(Outcome::Clean);
+    if report.rejected > 0 {
+        writeln!(terminal.out, "rejects: {}", rejects.display())?;
     }
-    writeln!(terminal.out, "rejects: {}", rejects.display())?;
     if !report.applied {
         writeln!(
             terminal.out,
             "nothing was loaded; mend the rows, or load the others with --skip-rejects"
         )?;
     }
-    Ok(Outcome::Findings)
+    Ok(())
+}
+
+/// The file of rejects is named where there is one.
+fn object(report: &LoadReport, arguments: &Arguments, rejects: &Path) -> serde_json::Value {
+    let files = report.files.iter().map(|file| {
+        json!({
+            "file": file.file,
+            "entity": file.entity,
+            "read": file.read,
+            "loaded": file.loaded,
+            "rejected": file.rejected,
+        })
+    });
+    let rejects = (report.rejected > 0).then(|| rejects.display().to_string());
+    json!({
+        "database": arguments.database.display().to_string(),
+        "applied": report.applied,
+        "read": report.read,
+        "loaded": report.loaded,
+        "rejected": report.rejected,
+        "rejects_file": rejects,
+        "files": files.collect::<Vec<_>>(),
+        "seconds": report.seconds,
+    })
 }

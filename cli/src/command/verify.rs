@@ -1,10 +1,10 @@
 //! `querent verify`
 
 use crate::Outcome;
-use crate::argument::DatabaseFolder;
+use crate::argument::{DatabaseFolder, Format};
 use crate::terminal::Terminal;
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use querent::Database;
 use querent::verify::{Report, VerifyOptions};
 use serde_json::json;
@@ -28,18 +28,9 @@ pub(crate) struct Arguments {
     /// Put right what is wrong
     #[arg(long)]
     pub(crate) repair: bool,
-    /// How findings are printed
+    /// Form of the findings: a line each, or one object
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: Format,
-}
-
-/// Of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// A line each.
-    Text,
-    /// One JSON object.
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outcome> {

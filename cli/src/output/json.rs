@@ -1,9 +1,11 @@
-//! Rows as JSON.
+//! Rows and receipts as JSON.
 
 use super::Column;
+use querent::Receipt;
 use querent_compiler::codec::to_json;
-use querent_compiler::model::Model;
+use querent_compiler::model::{Model, Type};
 use querent_compiler::value::Value;
+use serde_json::{Map, Value as Json, json};
 use std::io::{self, Write};
 
 /// One object a line.
@@ -32,12 +34,39 @@ pub(super) fn print_array(
     writeln!(out, "{}", if rows.is_empty() { "[]" } else { "\n]" })
 }
 
-fn object(model: &Model, columns: &[Column<'_>], row: &[Value]) -> serde_json::Value {
+fn object(model: &Model, columns: &[Column<'_>], row: &[Value]) -> Json {
     columns
         .iter()
         .zip(row)
         .map(|(column, value)| (column.name.to_owned(), to_json(model, column.ty, value)))
         .collect()
+}
+
+/// What a change did, for programs.
+pub(crate) fn receipt(model: &Model, receipt: &Receipt) -> Map<String, Json> {
+    let written = receipt.written.iter().map(|(structure, (puts, deletes))| {
+        let counts = json!({ "put": puts, "deleted": deletes });
+        (structure.clone(), counts)
+    });
+    let given = receipt.assigned.iter();
+    let given = given.map(|(name, value)| json!([name, assigned(model, value)]));
+    let fields = [
+        ("inserted", json!(receipt.inserted)),
+        ("updated", json!(receipt.updated)),
+        ("deleted", json!(receipt.deleted)),
+        ("gets", json!(receipt.reads)),
+        ("written", written.collect::<Map<_, _>>().into()),
+        ("assigned", given.collect::<Vec<_>>().into()),
+    ];
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}
+
+/// A value that the database assigned: a number of a sequence, there is no other.
+pub(crate) fn assigned(model: &Model, value: &Value) -> Json {
+    to_json(model, &Type::BigInt, value)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 mod json;
 mod table;
 
+pub(crate) use json::{assigned, receipt};
+
 use crate::terminal::Terminal;
 use clap::ValueEnum;
 use querent_compiler::model::{Model, Type};

@@ -3,6 +3,7 @@
 use super::grid::{Grid, name, plain};
 use super::number::{self, Unit};
 use super::{amount, counted};
+use crate::output::assigned;
 use querent::Receipt;
 use querent_compiler::design::{Purpose, WritePlan, WriteStep};
 use querent_compiler::model::{Change, EntityId, Field, Model, Statement};
@@ -149,9 +150,13 @@ pub(crate) fn instances(receipt: &Receipt) -> String {
     }
 }
 
+/// More numbers that the database assigned than this are counted, not shown.
+const SHOWN: usize = 20;
+
 /// Prints what a change did.
 pub(crate) fn print_receipt(
     receipt: &Receipt,
+    model: &Model,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -175,7 +180,14 @@ pub(crate) fn print_receipt(
             plain(format!("{} deleted", number::count(*deletes as f64))),
         ]);
     }
-    grid.print(colour, out)
+    grid.print(colour, out)?;
+    for (name, value) in receipt.assigned.iter().take(SHOWN) {
+        writeln!(out, "  assigned {name} = {}", assigned(model, value))?;
+    }
+    match receipt.assigned.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {}", counted(more, "more number")),
+    }
 }
 
 /// Adds what another change did.
@@ -184,6 +196,7 @@ pub(crate) fn add(total: &mut Receipt, receipt: Receipt) {
     total.updated += receipt.updated;
     total.deleted += receipt.deleted;
     total.reads += receipt.reads;
+    total.assigned.extend(receipt.assigned);
     for (structure, (puts, deletes)) in receipt.written {
         let sum = total.written.entry(structure).or_default();
         sum.0 += puts;

@@ -63,7 +63,7 @@ fn shell(command: &str, folder: &Path) -> std::process::Output {
 /// The transcript with `...` in the place of times, which differ from run to run.
 pub(crate) fn without_times(actual: &str) -> String {
     let masked = actual.lines().map(|line| {
-        let time = ["found in ", "answered in "]
+        let time = ["found in ", "answered in ", "\"seconds\": "]
             .iter()
             .find_map(|words| line.find(words).map(|at| at + words.len()));
         match time {

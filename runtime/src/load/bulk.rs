@@ -89,10 +89,27 @@ pub struct LoadReport {
     pub rejected: u64,
     /// The first of them.
     pub rejects: Vec<Reject>,
+    /// The same for each file, in the order in which they were given.
+    pub files: Vec<FileReport>,
     /// Seconds.
     pub seconds: f64,
     /// Whether the database was replaced.
     pub applied: bool,
+}
+
+/// What a load did with one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileReport {
+    /// The file as it was named.
+    pub file: String,
+    /// The entity or link that it has rows of.
+    pub entity: String,
+    /// Rows read.
+    pub read: u64,
+    /// Rows that are in the database now.
+    pub loaded: u64,
+    /// Rows rejected.
+    pub rejected: u64,
 }
 
 /// What may go wrong in a load as a whole.
@@ -120,15 +137,17 @@ pub(super) struct Rejects {
     writer: Option<RejectWriter>,
     kept: Vec<Reject>,
     pub(super) count: u64,
-    /// Of these, rows that were not in a file.
-    of_database: u64,
 }
 
 impl Rejects {
-    /// Counts, keeps and writes one.
+    /// Counts a row, and keeps and writes why.
     pub(super) fn add(&mut self, reject: Reject) -> Result<(), Error> {
         self.count += 1;
-        self.of_database += u64::from(reject.line == 0);
+        self.tell(reject)
+    }
+
+    /// Keeps and writes one more reason of a row that was counted.
+    pub(super) fn tell(&mut self, reject: Reject) -> Result<(), Error> {
         if let Some(path) = &self.path {
             let failed = |source| LoadError::Rejects {
                 path: path.display().to_string(),
@@ -152,12 +171,13 @@ impl Rejects {
 pub(super) struct Load<'a> {
     pub(super) schema: &'a Schema,
     pub(super) keys: KeyLayouts,
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<FileReport>,
     pub(super) folder: PathBuf,
     pub(super) options: &'a LoadOptions,
     pub(super) rejects: Rejects,
     pub(super) late: Late,
     pub(super) longest: Longest,
+    /// Rows read of all files.
     pub(super) read: u64,
     /// Bytes of files read, of the one that is being read excluded.
     pub(super) bytes: u64,
@@ -191,7 +211,11 @@ impl Database<Lmdb> {
             keys: KeyLayouts::new(&schema.model),
             files: sources
                 .iter()
-                .map(|(_, path)| path.display().to_string())
+                .map(|(entity, path)| FileReport {
+                    file: path.display().to_string(),
+                    entity: schema.model.entity(*entity).name.clone(),
+                    ..FileReport::default()
+                })
                 .collect(),
             folder: folder.clone(),
             options,
@@ -200,7 +224,6 @@ impl Database<Lmdb> {
                 writer: None,
                 kept: vec![],
                 count: 0,
-                of_database: 0,
             },
             late: Late::new(&folder),
             longest: Longest::default(),
@@ -215,7 +238,6 @@ impl Database<Lmdb> {
             progress,
         };
         let mut outcome = load.run(self, sources);
-        let of_files = load.rejected() - load.rejects.of_database;
         if outcome.is_ok()
             && let Err(error) = load.tell_late(sources)
         {
@@ -229,14 +251,18 @@ impl Database<Lmdb> {
                 source,
             })?;
         }
-        let read = load.read;
+        let (read, mut files) = (load.read, load.files);
         clear(&folder)?;
         let (database, applied) = outcome?;
+        for file in files.iter_mut().filter(|_| applied) {
+            file.loaded = file.read - file.rejected;
+        }
         let report = LoadReport {
             read,
-            loaded: if applied { read - of_files } else { 0 },
+            loaded: files.iter().map(|file| file.loaded).sum(),
             rejected: rejects.count,
             rejects: rejects.kept,
+            files,
             seconds: start.elapsed().as_secs_f64(),
             applied,
         };
@@ -303,11 +329,25 @@ impl Load<'_> {
         Ok((database.with_clock(clock), true))
     }
 
+    /// The name of a file, by position.
+    pub(super) fn file_name(&self, file: u32) -> &str {
+        let file = self.files.get(file as usize);
+        file.map_or("", |file| file.file.as_str())
+    }
+
+    /// Rejects a row of a file whose text is known.
+    pub(super) fn reject(&mut self, file: u32, reject: Reject) -> Result<(), Error> {
+        if let Some(report) = self.files.get_mut(file as usize) {
+            report.rejected += 1;
+        }
+        self.rejects.add(reject)
+    }
+
     pub(super) fn origin_text(&self, origin: Origin) -> String {
         match origin {
             Origin::Database => "in the database already".into(),
             Origin::File(file, line) => {
-                let file = self.files.get(file as usize).map_or("", String::as_str);
+                let file = self.file_name(file);
                 format!("given already at {file}:{line}")
             }
         }

@@ -83,9 +83,9 @@ impl Load<'_> {
                 let input = Input::open(&self.schema.model, *entity, path);
                 reading = Some((file, input.map_err(LoadError::from)?));
             }
-            if (last.0, last.1) != (file, line)
-                && let Some((_, input)) = &mut reading
-            {
+            // A row may have taken several values that are unique.
+            let again = (last.0, last.1) == (file, line);
+            if !again && let Some((_, input)) = &mut reading {
                 let found = input.find(|row| row.as_ref().map_or(true, |row| row.line >= line));
                 let text = match found {
                     Some(Ok(row)) if row.line == line => input.text(),
@@ -94,12 +94,17 @@ impl Load<'_> {
                 };
                 last = (file, line, text);
             }
-            self.rejects.add(Reject {
-                file: self.files.get(file as usize).cloned().unwrap_or_default(),
+            let reject = Reject {
+                file: self.file_name(file).to_owned(),
                 line,
                 reason,
                 text: last.2.clone(),
-            })?;
+            };
+            if again {
+                self.rejects.tell(reject)?;
+            } else {
+                self.reject(file, reject)?;
+            }
         }
         Ok(())
     }

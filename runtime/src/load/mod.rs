@@ -13,7 +13,7 @@ mod rejects;
 mod sort;
 mod write;
 
-pub use bulk::{LoadError, LoadOptions, LoadReport, Progress};
+pub use bulk::{FileReport, LoadError, LoadOptions, LoadReport, Progress};
 pub use input::{Input, InputError, InputRow};
 pub use rejects::{Reject, RejectWriter};
 pub use sort::{Lent, SortError, Sorted, Sorter};

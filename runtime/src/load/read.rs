@@ -94,6 +94,9 @@ impl Load<'_> {
         while let Some(row) = input.next() {
             let row = row.map_err(LoadError::from)?;
             self.read += 1;
+            if let Some(report) = self.files.get_mut(file as usize) {
+                report.read += 1;
+            }
             if self.read.is_multiple_of(PROGRESS) {
                 (self.progress)(Progress::Reading {
                     file: name.clone(),
@@ -108,7 +111,7 @@ impl Load<'_> {
                     values
                 }
                 Err(reject) => {
-                    self.rejects.add(reject)?;
+                    self.reject(file, reject)?;
                     continue;
                 }
             };
@@ -119,12 +122,15 @@ impl Load<'_> {
             }
             match self.keys.encode(root, &key_of_row(model, root, &values)) {
                 Ok(place) => sorter.push(&place, &encode(Origin::File(file, row.line), &values))?,
-                Err(reason) => self.rejects.add(Reject {
-                    file: name.clone(),
-                    line: row.line,
-                    reason,
-                    text: input.text(),
-                })?,
+                Err(reason) => {
+                    let reject = Reject {
+                        file: name.clone(),
+                        line: row.line,
+                        reason,
+                        text: input.text(),
+                    };
+                    self.reject(file, reject)?;
+                }
             }
         }
         self.bytes += input.bytes();

@@ -90,7 +90,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         "change reddit.db rename user={user} name={new_name}"
     ))?;
     let receipt = database.change("rename", json!({ "user": user, "name": new_name }))?;
-    change::print_receipt(&receipt, tour.terminal.colour, &mut tour.terminal.out)?;
+    let (colour, out) = (tour.terminal.colour, &mut tour.terminal.out);
+    change::print_receipt(&receipt, database.model(), colour, out)?;
 
     tour.heading("The same question again")?;
     tour.command(&format!("ask reddit.db front_page category={CATEGORY}"))?;
