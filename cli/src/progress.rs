@@ -67,6 +67,7 @@ impl Shown {
                 number,
                 of,
             } => format!("writing {structure} ({number} of {of})"),
+            Progress::Finishing => FINISHING.into(),
             _ => return,
         };
         self.say(&text);
@@ -115,6 +116,7 @@ fn draw(bar: &ProgressBar, progress: &Progress, start: Instant) {
             number,
             of,
         } => steps(bar, *number, *of, format!("writing {structure}")),
+        Progress::Finishing => steps(bar, 1, 1, FINISHING.to_owned()),
         _ => {}
     }
 }
@@ -132,6 +134,8 @@ fn put(bar: &ProgressBar, template: &str, (position, length): (u64, u64), messag
     bar.set_message(message);
 }
 
+/// What a load does last.
+const FINISHING: &str = "putting it in place";
 /// Bytes of files, then rows.
 const READING: &str = "reading {bar:20} {bytes} of {total_bytes}, {msg}";
 /// Structures.

@@ -76,6 +76,8 @@ pub enum Progress {
         /// How many there are.
         of: usize,
     },
+    /// What was written is synced and takes the place of the old database.
+    Finishing,
 }
 
 /// What a load did.

@@ -75,6 +75,7 @@ impl Load<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
+        (self.progress)(Progress::Finishing);
         Ok(building.finish()?)
     }
 }
