@@ -1,12 +1,24 @@
 //! The rules of the model, checked on the state that the change would leave.
 
-use super::{ChangeFailure, Draft, Refusal, exists};
+use super::{ChangeFailure, Draft, Refusal, all_slots, exists};
 use crate::store::Reader;
-use querent_compiler::model::{EntityId, Field, LinkFault, OnDelete, ReferenceId, Type};
+use crate::verify::references;
+use querent_compiler::model::{EntityId, Field, LinkFault, ReferenceId, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::delta::FactChanges;
-use querent_compiler::view::facts::Facts;
+use querent_compiler::view::facts::{Facts, Key};
 use std::collections::BTreeSet;
+
+/// Who refers to an instance.
+struct Referrer {
+    /// Its root.
+    entity: EntityId,
+    key: Key,
+    /// The reference, or the attribute that holds one.
+    field: String,
+    /// What it leads to by the model.
+    target: EntityId,
+}
 
 impl<R: Reader> Draft<'_, R> {
     /// Checks every changed instance; the first broken rule refuses the whole change.
@@ -14,12 +26,21 @@ impl<R: Reader> Draft<'_, R> {
         for ((entity, key), change) in changes {
             match self.after.changed(*entity, key) {
                 Some(Some(row)) => {
-                    self.check_links(*entity, key, row, &change.slots)?;
-                    for &slot in &change.slots {
+                    // Another type has other fields, and may be what a reference does not lead to.
+                    let type_slot = self.schema.model.slot(*entity, Field::Type);
+                    let retyped =
+                        change.stays && type_slot.is_some_and(|slot| change.slots.contains(&slot));
+                    let all = retyped.then(|| all_slots(self.schema, *entity));
+                    let slots = all.as_ref().unwrap_or(&change.slots);
+                    self.check_links(*entity, key, row, slots)?;
+                    for &slot in slots {
                         self.check_slot(*entity, key, row, slot)?;
                     }
-                    if !change.stays {
+                    if !change.stays || retyped {
                         self.check_type(*entity, key, row)?;
+                    }
+                    if retyped {
+                        self.check_retyped(*entity, key, row)?;
                     }
                 }
                 _ => self.check_deleted(*entity, key)?,
@@ -211,15 +232,7 @@ impl<R: Reader> Draft<'_, R> {
         let Value::Key(target) = value else {
             return Ok(());
         };
-        let target_root = model.entity(r.target).root;
-        let of_type = || -> Result<bool, ChangeFailure> {
-            if r.target == target_root {
-                return Ok(true);
-            }
-            let row = self.current(target_root, target)?.unwrap_or_default();
-            Ok(self.type_has(target_root, &row, r.target))
-        };
-        if !exists(&self.after, target_root, target)? || !of_type()? {
+        if !self.is_there(r.target, target)? {
             return Err(Refusal::Dangling {
                 entity: self.entity_name(entity),
                 key: self.key_text(key),
@@ -245,6 +258,19 @@ impl<R: Reader> Draft<'_, R> {
         Ok(())
     }
 
+    /// Whether there is an instance of an entity or of its subtypes.
+    fn is_there(&self, entity: EntityId, key: &[Value]) -> Result<bool, ChangeFailure> {
+        let root = self.schema.model.entity(entity).root;
+        if !exists(&self.after, root, key)? {
+            return Ok(false);
+        }
+        if entity == root {
+            return Ok(true);
+        }
+        let row = self.current(root, key)?.unwrap_or_default();
+        Ok(self.type_has(root, &row, entity))
+    }
+
     /// References inside records and collections.
     fn check_inner(
         &self,
@@ -256,8 +282,7 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<(), ChangeFailure> {
         match (ty, value) {
             (Type::Key(target), Value::Key(found)) => {
-                let root = self.schema.model.entity(*target).root;
-                if !exists(&self.after, root, found)? {
+                if !self.is_there(*target, found)? {
                     return Err(Refusal::Dangling {
                         entity: self.entity_name(entity),
                         key: self.key_text(key),
@@ -309,22 +334,65 @@ impl<R: Reader> Draft<'_, R> {
 
     /// Nothing may refer to what is gone.
     fn check_deleted(&self, entity: EntityId, key: &[Value]) -> Result<(), ChangeFailure> {
+        match self.referrer(entity, key, |_| true)? {
+            None => Ok(()),
+            Some(by) => Err(Refusal::Referred {
+                entity: self.entity_name(entity),
+                key: self.key_text(key),
+                referrer: self.entity_name(by.entity),
+                other: self.key_text(&by.key),
+                field: by.field,
+            }
+            .into()),
+        }
+    }
+
+    /// Nothing may refer to an instance as what it no longer is.
+    fn check_retyped(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+    ) -> Result<(), ChangeFailure> {
+        let no_longer = |target: EntityId| !self.type_has(entity, row, target);
+        match self.referrer(entity, key, no_longer)? {
+            None => Ok(()),
+            Some(by) => Err(Refusal::Dangling {
+                entity: self.entity_name(by.entity),
+                key: self.key_text(&by.key),
+                field: by.field,
+                target: self.entity_name(by.target),
+                found: self.key_text(key),
+            }
+            .into()),
+        }
+    }
+
+    /// An instance that refers to another one as one of certain entities.
+    fn referrer(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        as_one_of: impl Fn(EntityId) -> bool,
+    ) -> Result<Option<Referrer>, ChangeFailure> {
         let model = &self.schema.model;
+        let meant = |target: EntityId| model.entity(target).root == entity && as_one_of(target);
         for reference in (0..model.references.len() as u32).map(ReferenceId) {
             let r = model.reference(reference);
-            if model.entity(r.target).root != entity {
+            if !meant(r.target) {
                 continue;
             }
-            if let Some(other) = self.after.referrers(reference, key)?.first() {
-                let from = model.entity(r.entity).root;
-                debug_assert!(
-                    r.on_delete == OnDelete::Refuse || self.after.changed(from, other).is_some()
-                );
-                return Err(self.referred(entity, key, from, other, r.name.clone()));
+            if let Some(other) = self.after.referrers(reference, key)?.into_iter().next() {
+                return Ok(Some(Referrer {
+                    entity: model.entity(r.entity).root,
+                    key: other,
+                    field: r.name.clone(),
+                    target: r.target,
+                }));
             }
         }
         for (i, attribute) in model.attributes.iter().enumerate() {
-            if !holds_key(&attribute.ty, model.entity(entity).root, model) {
+            if !holds_key(&attribute.ty, &meant) {
                 continue;
             }
             let from = model.entity(attribute.entity).root;
@@ -335,32 +403,24 @@ impl<R: Reader> Draft<'_, R> {
             let mut keys = self.before.all(from)?;
             keys.extend(self.after.changed_of(from).map(|(key, _)| key.clone()));
             for other in keys {
-                if exists(&self.after, from, &other)?
-                    && mentions(&self.after.value(from, &other, slot)?, key)
-                {
-                    return Err(self.referred(entity, key, from, &other, attribute.name.clone()));
+                if !exists(&self.after, from, &other)? {
+                    continue;
+                }
+                let mut inner = Vec::new();
+                let value = self.after.value(from, &other, slot)?;
+                references(&attribute.ty, &value, &mut inner);
+                let mut inner = inner.into_iter();
+                if let Some((target, _)) = inner.find(|(target, to)| meant(*target) && to == key) {
+                    return Ok(Some(Referrer {
+                        entity: from,
+                        key: other,
+                        field: attribute.name.clone(),
+                        target,
+                    }));
                 }
             }
         }
-        Ok(())
-    }
-
-    fn referred(
-        &self,
-        entity: EntityId,
-        key: &[Value],
-        from: EntityId,
-        other: &[Value],
-        field: String,
-    ) -> ChangeFailure {
-        Refusal::Referred {
-            entity: self.entity_name(entity),
-            key: self.key_text(key),
-            referrer: self.entity_name(from),
-            other: self.key_text(other),
-            field,
-        }
-        .into()
+        Ok(None)
     }
 
     pub(super) fn entity_name(&self, entity: EntityId) -> String {
@@ -407,22 +467,12 @@ pub(crate) fn value_text(value: &Value) -> String {
     }
 }
 
-fn holds_key(ty: &Type, root: EntityId, model: &querent_compiler::model::Model) -> bool {
+/// Whether values of a type may hold keys of certain entities.
+fn holds_key(ty: &Type, of: &impl Fn(EntityId) -> bool) -> bool {
     match ty {
-        Type::Key(e) => model.entity(*e).root == root,
-        Type::List(t, _) | Type::Set(t, _) | Type::Map(_, t, _) => holds_key(t, root, model),
-        Type::Record(fields) => fields.iter().any(|f| holds_key(&f.ty, root, model)),
-        _ => false,
-    }
-}
-
-fn mentions(value: &Value, key: &[Value]) -> bool {
-    match value {
-        Value::Key(k) => k == key,
-        Value::List(items) | Value::Set(items) | Value::Record(items) => {
-            items.iter().any(|v| mentions(v, key))
-        }
-        Value::Map(pairs) => pairs.iter().any(|(_, v)| mentions(v, key)),
+        Type::Key(e) => of(*e),
+        Type::List(t, _) | Type::Set(t, _) | Type::Map(_, t, _) => holds_key(t, of),
+        Type::Record(fields) => fields.iter().any(|f| holds_key(&f.ty, of)),
         _ => false,
     }
 }
