@@ -191,3 +191,33 @@ fn refresh_counts() {
     let refreshed = place.run("refresh blog.db --format json").expect(0).json();
     assert_eq!(refreshed, json!({ "removed": 0 }));
 }
+
+/// Numbers that were left out are in the receipt, of arguments and of lines.
+#[test]
+fn put_tells_the_numbers_it_assigned() {
+    let place = Place::new();
+    let model = "entity Ticket (100) { id int sequence key  title text(9) }\n\
+                 question tickets (1/s) select id, title from Ticket order by id\n";
+    std::fs::write(place.path().join("t.querent"), model).unwrap();
+    place.run("create t.db --model t.querent").expect(0);
+    let one = place.run("put t.db Ticket title=a").expect(0);
+    assert!(one.out.starts_with("1 inserted"), "{}", one.out);
+    assert!(one.out.ends_with("  assigned id = 1\n"), "{}", one.out);
+    let line = "put t.db Ticket --stdin --format json";
+    let lines = "{\"title\": \"b\"}\n{\"id\": 1, \"title\": \"A\"}\n{\"title\": \"c\"}\n";
+    let put = place.feed(line, lines).expect(0).json();
+    assert_eq!(put["assigned"], json!([["id", 2], ["id", 3]]));
+    assert_eq!((&put["inserted"], &put["updated"]), (&json!(2), &json!(1)));
+    let many = "{\"title\": \"d\"}\n".repeat(30);
+    let many = place.feed("put t.db Ticket --stdin", many).expect(0);
+    assert!(
+        many.out
+            .ends_with("  assigned id = 23\n  and 10 more numbers\n"),
+        "{}",
+        many.out
+    );
+    let rows = place.run("ask t.db tickets --format json").expect(0).json();
+    assert_eq!(rows[0], json!({ "id": 1, "title": "A" }));
+    assert_eq!(rows.as_array().unwrap().len(), 33);
+    place.run("verify t.db").expect(0);
+}

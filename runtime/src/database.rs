@@ -288,7 +288,8 @@ impl<S: Store> Database<S> {
     }
 
     /// Inserts whole rows (fact rows of the entity), or puts them in the place of what is there.
-    /// All of them, or none.
+    /// All of them, or none. A number of a sequence that is left out (null) is assigned, behind all
+    /// that are given; the receipt says which.
     pub fn put(&self, entity: EntityId, rows: Vec<Vec<Value>>) -> Result<Receipt, Error> {
         self.put_all(rows.into_iter().map(|row| (entity, row)).collect())
     }

@@ -2,6 +2,7 @@
 
 use crate::layout::{Column, KeyPart, Layout};
 use crate::operator::{AskError, BoundPlan};
+use crate::verify::concrete;
 use querent_compiler::design::access::Access;
 use querent_compiler::design::{Design, Plan, StructureId};
 use querent_compiler::model::{EntityId, Field, Model, Sequence};
@@ -132,6 +133,25 @@ impl Schema {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Of these, those that a whole row leaves out although its type has them.
+    pub(crate) fn missing_numbers(&self, root: EntityId, row: &[Value]) -> Vec<(usize, Sequence)> {
+        let model = &self.model;
+        let mut slots = self.sequence_slots(root);
+        slots.retain(|&(slot, _)| {
+            row.get(slot).is_some_and(Value::is_null)
+                && match (
+                    model.root(root).fields.get(slot),
+                    concrete(model, root, row),
+                ) {
+                    (Some(Field::Attribute(a)), Some(of)) => {
+                        model.is_a(of, model.attribute(*a).entity)
+                    }
+                    _ => false,
+                }
+        });
+        slots
     }
 }
 

@@ -3,9 +3,11 @@
 
 use crate::case;
 use crate::generate::Size;
-use crate::script::{Failure, On, Script, lists_the_same, play, random, shrunk};
+use crate::script::{Failure, On, Script, Step, lists_the_same, play, random, shrunk};
 use querent::compiler::design::spread::directory;
 use querent::compiler::diagnostic::codes;
+use querent::compiler::model::Field;
+use querent::compiler::value::Value;
 use querent::schema::Schema;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -34,6 +36,8 @@ pub struct Effort {
     /// Texts and blobs have no bound and some are long: longer than any key, unless a structure
     /// must keep them in order.
     pub long: bool,
+    /// Of a hundred changes, so many are followed by whole rows that are put.
+    pub puts: u64,
 }
 
 impl Default for Effort {
@@ -47,11 +51,12 @@ impl Default for Effort {
             on: On::Memory,
             timed: true,
             long: false,
+            puts: 25,
         }
     }
 }
 
-/// How often each step occurs in plans, and what is rare in schemas by hand.
+/// How often each step occurs in plans, and what is rare in schemas by hand and in scripts.
 pub type Steps = BTreeMap<String, usize>;
 
 /// Runs one seed; gives the steps of its plans. A failure is shrunk and written as a case folder;
@@ -76,7 +81,27 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
             *steps.entry(what.to_owned()).or_default() += n;
         }
     }
+    let left_out = numbers_left_out(&script, &schema);
+    *steps.entry("numbers left out".into()).or_default() += left_out;
     Ok(steps)
+}
+
+/// Rows that are put without a number of theirs.
+fn numbers_left_out(script: &Script, schema: &Schema) -> usize {
+    let model = &schema.model;
+    let left_out = |(name, row): &&(String, Vec<Value>)| {
+        let of = model.entities.iter().find(|e| e.name == *name);
+        let fields = of.map_or(&[][..], |e| &model.entity(e.root).fields);
+        fields.iter().zip(row).any(|(field, value)| {
+            matches!(field, Field::Attribute(a) if model.attribute(*a).sequence.is_some())
+                && value.is_null()
+        })
+    };
+    let rows = script.steps.iter().flat_map(|step| match step {
+        Step::Put(rows) => rows.as_slice(),
+        _ => &[],
+    });
+    rows.filter(left_out).count()
 }
 
 /// What a schema by hand may have and a design never has: pieces without a directory, which is then

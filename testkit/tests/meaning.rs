@@ -143,15 +143,8 @@ fn facts(model: &Model) -> (Facts, Sequences) {
         (3, Value::Null),
         (4, Value::Null),
     ] {
-        put(
-            model,
-            USER,
-            &[Value::Int(id), name],
-            &mut facts,
-            &mut sequences,
-            0,
-        )
-        .unwrap();
+        let row = vec![Value::Int(id), name];
+        put(model, &[(USER, row)], &mut facts, &mut sequences, 0).unwrap();
     }
     let posts = [
         (
@@ -170,8 +163,8 @@ fn facts(model: &Model) -> (Facts, Sequences) {
     ];
     for (author, editor, tags, lines) in posts {
         let tags = Value::Set(tags.into_iter().map(text).collect());
-        let row = [Value::Null, author, editor, tags, Value::List(lines)];
-        put(model, POST, &row, &mut facts, &mut sequences, 0).unwrap();
+        let row = vec![Value::Null, author, editor, tags, Value::List(lines)];
+        put(model, &[(POST, row)], &mut facts, &mut sequences, 0).unwrap();
     }
     (facts, sequences)
 }

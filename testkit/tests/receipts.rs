@@ -87,3 +87,51 @@ fn a_change_writes_what_its_plan_says() {
     }
     assert!(moved, "no group was left for another");
 }
+
+/// Numbers that are left out go on behind all that are given with them, and the receipt says which.
+#[test]
+fn a_put_says_which_numbers_it_gave() {
+    use querent::compiler::value::Value;
+    let model = "
+        entity Ticket (100) { id bigint sequence key  serial int sequence  title text(9) }
+        question tickets (1/s) select id, serial, title from Ticket order by id
+        change open (1/s) insert Ticket";
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::create(folder.path().join("db"), "m", model).unwrap();
+    let ticket = db.entity("Ticket").unwrap();
+    let row = |id: Option<i64>, serial: Option<i64>| {
+        let number = |n: Option<i64>| n.map_or(Value::Null, Value::Int);
+        vec![number(id), number(serial), Value::Text("t".into())]
+    };
+    let put = |rows: Vec<Vec<Value>>| {
+        let receipt = db.put(ticket, rows).unwrap();
+        let numbers = receipt.assigned.iter();
+        let numbers: Vec<String> = numbers
+            .map(|(name, value)| match value {
+                Value::Int(n) => format!("{name} {n}"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        ((receipt.inserted, receipt.updated), numbers.join(", "))
+    };
+    let first = put(vec![
+        row(None, None),
+        row(Some(4), None),
+        row(None, Some(9)),
+    ]);
+    assert_eq!(first, ((3, 0), "id 5, serial 10, serial 11, id 6".into()));
+    // With its key given, it replaces as ever.
+    assert_eq!(put(vec![row(Some(4), Some(2))]), ((0, 1), String::new()));
+    assert_eq!(
+        put(vec![row(None, None)]),
+        ((1, 0), "id 7, serial 12".into())
+    );
+    let opened = db.change("open", json!({ "title": "t" })).unwrap();
+    assert_eq!(opened.assigned[0], ("id".into(), Value::Int(8)));
+    // What is refused takes no number.
+    let last = db.put(ticket, vec![row(None, Some(i64::from(i32::MAX)))]);
+    assert_eq!(last.unwrap().assigned, [("id".into(), Value::Int(9))]);
+    let out = db.put(ticket, vec![row(None, None)]);
+    assert!(matches!(out, Err(querent::Error::Change(_))), "{out:?}");
+    assert_eq!(put(vec![row(None, Some(1))]), ((1, 0), "id 10".into()));
+}

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 /// Insert instances or links, or replace what is there
 ///
 /// A relationship is named by its field, with the other side's key as value (an object where that
-/// key has several parts). Lines are put in batches of a thousand: all of a batch, or nothing of it
-/// and nothing of what follows.
+/// key has several parts). A number of a sequence that is left out is assigned, and told. Lines are
+/// put in batches of a thousand: all of a batch, or nothing of it and nothing of what follows.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

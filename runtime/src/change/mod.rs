@@ -105,11 +105,7 @@ pub(crate) fn decide<R: Reader>(
                 draft.change(change, *at, params)?;
             }
         }
-        Work::Put(rows) => {
-            for (entity, row) in rows {
-                draft.put(*entity, row.clone())?;
-            }
-        }
+        Work::Put(rows) => draft.put(rows)?,
         Work::Expire(instances) => {
             for (root, key) in instances {
                 draft.expire(*root, key)?;
@@ -143,15 +139,24 @@ impl<R: Reader> Draft<'_, R> {
         }
     }
 
-    /// Inserts a row or puts it in the place of what is there.
-    fn put(&mut self, entity: EntityId, mut row: Vec<Value>) -> Result<(), ChangeFailure> {
-        let root = self.schema.model.entity(entity).root;
-        // Numbers of sub-partitions come last, and nobody gives them.
-        row.resize(self.schema.model.root(root).fields.len(), Value::Null);
-        self.schema.set_deadline(root, &mut row, self.now);
-        let key = key_of_row(&self.schema.model, root, &row);
-        self.note_sequences(root, &row)?;
-        self.after.set(root, key, Some(row));
+    /// Inserts rows, or puts them in the place of what is there.
+    fn put(&mut self, rows: &[(EntityId, Vec<Value>)]) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        // Numbers that are left out go on behind all that are given: no row takes the place of one
+        // beside it.
+        for (entity, row) in rows {
+            self.note_sequences(model.entity(*entity).root, row)?;
+        }
+        for (entity, row) in rows {
+            let root = model.entity(*entity).root;
+            let mut row = row.clone();
+            // Numbers of sub-partitions come last, and nobody gives them.
+            row.resize(model.root(root).fields.len(), Value::Null);
+            self.schema.set_deadline(root, &mut row, self.now);
+            self.number_missing(root, &mut row)?;
+            let key = key_of_row(model, root, &row);
+            self.after.set(root, key, Some(row));
+        }
         Ok(())
     }
 

@@ -190,7 +190,7 @@ impl<R: Reader> Draft<'_, R> {
         Ok(())
     }
 
-    /// Assigns the next numbers of the sequences that the concrete entity has.
+    /// Assigns the next numbers of all sequences that the concrete entity has: an insert gives none.
     fn number(&mut self, entity: EntityId, row: &mut [Value]) -> Result<(), ChangeFailure> {
         let root = self.schema.model.entity(entity).root;
         for (slot, sequence) in self.schema.sequence_slots(root) {
@@ -205,27 +205,49 @@ impl<R: Reader> Draft<'_, R> {
                 }
                 .into());
             }
-            let counter = self.counter(root, slot, &sequence, row);
-            let last = match self.sequences.get(&counter) {
-                Some(last) => *last,
-                None => self.before.sequence(&counter)?,
-            };
-            let Some(next) = last.checked_add(1) else {
-                let field = self.field_name(root, slot);
-                return Err(Refusal::Exhausted {
-                    entity: self.entity_name(root),
-                    field,
-                }
-                .into());
-            };
-            self.sequences.insert(counter, next);
-            if let Some(place) = row.get_mut(slot) {
-                *place = Value::Int(next);
-            }
-            self.receipt
-                .assigned
-                .push((self.field_name(root, slot), Value::Int(next)));
+            self.assign(root, slot, &sequence, row)?;
         }
+        Ok(())
+    }
+
+    /// Assigns the next numbers of the sequences that a whole row leaves out.
+    pub(super) fn number_missing(
+        &mut self,
+        root: EntityId,
+        row: &mut [Value],
+    ) -> Result<(), ChangeFailure> {
+        for (slot, sequence) in self.schema.missing_numbers(root, row) {
+            self.assign(root, slot, &sequence, row)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a slot of a row the next number of its sequence.
+    fn assign(
+        &mut self,
+        root: EntityId,
+        slot: usize,
+        sequence: &Sequence,
+        row: &mut [Value],
+    ) -> Result<(), ChangeFailure> {
+        let counter = self.counter(root, slot, sequence, row);
+        let last = match self.sequences.get(&counter) {
+            Some(last) => *last,
+            None => self.before.sequence(&counter)?,
+        };
+        let field = self.field_name(root, slot);
+        let Some(next) = last.checked_add(1) else {
+            return Err(Refusal::Exhausted {
+                entity: self.entity_name(root),
+                field,
+            }
+            .into());
+        };
+        self.sequences.insert(counter, next);
+        if let Some(place) = row.get_mut(slot) {
+            *place = Value::Int(next);
+        }
+        self.receipt.assigned.push((field, Value::Int(next)));
         Ok(())
     }
 

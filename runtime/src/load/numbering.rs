@@ -10,7 +10,7 @@ use crate::Error;
 use crate::change::sequence_counter;
 use crate::facts::FactError;
 use crate::schema::Schema;
-use crate::verify::{Numbers, concrete, sequence_layout, slot_name};
+use crate::verify::{Numbers, sequence_layout, slot_name};
 use querent_compiler::model::{EntityId, Field, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::key_of_row;
@@ -81,7 +81,7 @@ impl Waiting {
         if !self.numbered.contains(&root) {
             return Ok(false);
         }
-        let missing = unnumbered(schema, root, row);
+        let missing = schema.missing_numbers(root, row);
         let (Some(layout), false) = (sequence_layout(schema), missing.is_empty()) else {
             return Ok(false);
         };
@@ -107,27 +107,6 @@ impl Waiting {
         self.any = true;
         Ok(true)
     }
-}
-
-/// The numbered attributes of the row's type that have no number.
-fn unnumbered(
-    schema: &Schema,
-    root: EntityId,
-    row: &[Value],
-) -> Vec<(usize, querent_compiler::model::Sequence)> {
-    let model = &schema.model;
-    let mut slots = schema.sequence_slots(root);
-    slots.retain(|&(slot, _)| {
-        row.get(slot).is_some_and(Value::is_null)
-            && match (
-                model.root(root).fields.get(slot),
-                concrete(model, root, row),
-            ) {
-                (Some(Field::Attribute(a)), Some(of)) => model.is_a(of, model.attribute(*a).entity),
-                _ => false,
-            }
-    });
-    slots
 }
 
 impl Load<'_> {

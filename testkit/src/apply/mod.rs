@@ -80,12 +80,12 @@ fn deadline(now: i64, lifetime: Option<u64>) -> Value {
     lifetime.map_or(Value::Null, |ms| Value::Timestamp(now + ms as i64))
 }
 
-/// Inserts a whole row, or replaces the one with its key. A sequence left null gets the next number;
-/// a given number raises its counter. A deadline left null is that of an instance made now.
+/// Inserts whole rows, or replaces those with their keys: all of them, or nothing. A given number
+/// raises its counter, and a sequence left null gets the next number behind all that are given. A
+/// deadline left null is that of an instance made now.
 pub fn put(
     model: &Model,
-    entity: EntityId,
-    row: &[Value],
+    rows: &[(EntityId, Vec<Value>)],
     facts: &mut Facts,
     sequences: &mut Sequences,
     now: i64,
@@ -97,10 +97,18 @@ pub fn put(
         facts: facts.clone(),
         sequences: sequences.clone(),
     };
-    let mut row = row.to_vec();
-    stamp(model, model.entity(entity).root, &mut row, now);
-    work.number(entity, &mut row);
-    work.store(entity, row)?;
+    for (entity, row) in rows {
+        let root = model.entity(*entity).root;
+        work.sequences.note(model, root, row);
+    }
+    for (entity, row) in rows {
+        let root = model.entity(*entity).root;
+        let mut row = row.clone();
+        stamp(model, root, &mut row, now);
+        work.number(root, &mut row);
+        let key = key_of(model, root, &row);
+        work.facts.of_mut(model, root).insert(key, row);
+    }
     work.check()?;
     *facts = work.facts;
     *sequences = work.sequences;

@@ -114,7 +114,7 @@ fn answered(schema: &Schema, step: &Step, answer: &crate::Answer) -> Json {
         Step::Ask(name, _) | Step::Behind(name, ..) | Step::Change(name, _) => {
             schema.design.plans.iter().find(|p| p.name == *name)
         }
-        Step::Wait(_) => None,
+        Step::Put(_) | Step::Wait(_) => None,
     };
     let output = plan.map(|p| p.plan.output.as_slice()).unwrap_or_default();
     let rows: Vec<Json> = answer

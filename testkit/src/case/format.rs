@@ -138,6 +138,10 @@ pub fn read_step(model: &Model, line: &Json) -> Result<Step, String> {
     if let Some(millis) = line.get("wait").and_then(Json::as_u64) {
         return Ok(Step::Wait(millis));
     }
+    if let Some(rows) = line.get("put").and_then(Json::as_array) {
+        let rows = rows.iter().map(|row| read_row(model, row));
+        return Ok(Step::Put(rows.collect::<Result<_, _>>()?));
+    }
     if let Some(name) = word("change") {
         let change = change(model, name)?;
         return Ok(Step::Change(
@@ -145,7 +149,7 @@ pub fn read_step(model: &Model, line: &Json) -> Result<Step, String> {
             read_params(model, &change.params, given)?,
         ));
     }
-    let name = word("ask").ok_or("expected a \"change\" or an \"ask\"")?;
+    let name = word("ask").ok_or("expected a \"change\", a \"put\", a \"wait\" or an \"ask\"")?;
     let question = question(model, name)?;
     let params = read_params(model, &question.params, given)?;
     let behind = given.values().find_map(|json| json.get("behind")?.as_u64());
@@ -153,6 +157,14 @@ pub fn read_step(model: &Model, line: &Json) -> Result<Step, String> {
         Some(page) => Step::Behind(name.into(), params, page as usize),
         None => Step::Ask(name.into(), params),
     })
+}
+
+/// A row that is put: the name of its entity, and its object.
+fn read_row(model: &Model, row: &Json) -> Result<(String, Vec<Value>), String> {
+    let name = row.get(0).and_then(Json::as_str);
+    let (name, object) = name.zip(row.get(1)).ok_or("expected [ENTITY, {…}]")?;
+    let row = entity_row_from_json(model, entity(model, name)?, object);
+    Ok((name.into(), row.map_err(|e| format!("{object}: {e}"))?))
 }
 
 fn read_params(
@@ -186,6 +198,13 @@ fn write_step(model: &Model, step: &Step) -> Result<Json, String> {
         Step::Change(name, params) => {
             let declared = &change(model, name)?.params;
             json!({ "change": name, "params": write_params(model, declared, params) })
+        }
+        Step::Put(rows) => {
+            let rows = rows.iter().map(|(name, row)| {
+                let object = entity_row_to_json(model, entity(model, name)?, row);
+                Ok(json!([name, object]))
+            });
+            json!({ "put": rows.collect::<Result<Vec<Json>, String>>()? })
         }
         Step::Wait(millis) => json!({ "wait": millis }),
         Step::Ask(name, params) => {

@@ -5,7 +5,8 @@
 //!   model.querent     the model
 //!   case.json         optional: how the design is chosen ({"sample": 7, "target": "cassandra"})
 //!   data/ENTITY.jsonl optional: facts at the start, one object a line (links as ENTITY.side)
-//!   steps.jsonl       optional: {"change": NAME, "params": {…}} or {"ask": NAME, "params": {…}}
+//!   steps.jsonl       optional: {"change": NAME, "params": {…}}, {"ask": NAME, "params": {…}},
+//!                     {"put": [[ENTITY, {…}], …]} or {"wait": MILLISECONDS}
 //!   expected/         written by QUERENT_CASES=update, then read by a person
 //!     diagnostics.txt what `check` says
 //!     design.txt      structures and plans

@@ -42,6 +42,57 @@ pub fn facts(rng: &mut Rng, model: &Model, rows: usize) -> (Facts, Sequences) {
     (facts, sequences)
 }
 
+/// Rows of one root or link to put together, with their entities: new ones, and ones in the place of
+/// what is there. By chance they leave out the numbers of their sequences.
+pub fn rows_to_put(rng: &mut Rng, model: &Model, facts: &Facts) -> Vec<(EntityId, Vec<Value>)> {
+    let all: Vec<EntityId> = model.roots().collect();
+    let numbered = all.iter().copied();
+    let numbered: Vec<EntityId> = numbered
+        .filter(|&root| !numbers(model, root).is_empty())
+        .collect();
+    let preferred = if rng.percent(60) && !numbered.is_empty() {
+        &numbered
+    } else {
+        &all
+    };
+    let Some(&root) = rng.pick(preferred) else {
+        return vec![];
+    };
+    let there: Vec<&Vec<Value>> = facts.of(model, root).map(|(_, row)| row).collect();
+    let mut rows = Vec::new();
+    for _ in 0..rng.between(1, 4) {
+        let kept = if rng.percent(40) {
+            rng.pick(&there).map(|row| (*row).clone())
+        } else {
+            None
+        };
+        let Some(row) = kept.or_else(|| keyed_row(rng, model, root, facts)) else {
+            continue;
+        };
+        let mut row = filled(rng, model, root, row, facts);
+        // What is not a whole row does not come so far: it is rejected where it is read.
+        if !(0..row.len()).all(|slot| sound(model, facts, root, &row, slot)) {
+            continue;
+        }
+        for slot in numbers(model, root) {
+            if rng.percent(60) {
+                row[slot] = Value::Null;
+            }
+        }
+        rows.push((concrete(model, root, &row), row));
+    }
+    rows
+}
+
+/// The slots that sequences number.
+fn numbers(model: &Model, root: EntityId) -> Vec<usize> {
+    let fields = model.entity(root).fields.iter().enumerate();
+    let numbered = fields.filter(
+        |(_, field)| matches!(field, Field::Attribute(a) if model.attribute(*a).sequence.is_some()),
+    );
+    numbered.map(|(slot, _)| slot).collect()
+}
+
 /// Roots and links such that the targets of key references come first.
 fn by_key_references(model: &Model) -> Vec<EntityId> {
     let mut order = Vec::new();

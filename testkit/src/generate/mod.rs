@@ -13,7 +13,7 @@ mod questions;
 mod rng;
 mod values;
 
-pub use data::facts;
+pub use data::{facts, rows_to_put};
 pub use lifetimes::{advance, deadlines};
 pub use params::{change_params, cursor, question_params};
 pub use rng::Rng;

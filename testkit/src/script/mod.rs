@@ -1,4 +1,4 @@
-//! A script: a model, facts, and steps (changes and questions), played against a store and held
+//! A script: a model, facts, and steps (changes, puts, questions), played against a store and held
 //! against the oracle at every step. Random tests make scripts, case folders are scripts.
 
 mod by_hand;
@@ -16,7 +16,7 @@ pub(crate) use stored::definable;
 use crate::apply::{Refusal, Sequences, consistent};
 use crate::eval::Answer;
 use crate::facts::{Facts, key_of};
-use crate::{Oracle, apply, expire, stamp, unlimited};
+use crate::{Oracle, apply, expire, put, stamp, unlimited};
 use querent::compiler::design::{Options, target};
 use querent::compiler::model::{Change, EntityId, Expr, Model, Page, ParamId, Query, Question};
 use querent::compiler::value::Value;
@@ -64,6 +64,8 @@ pub struct Script {
 pub enum Step {
     /// A change and its parameters.
     Change(String, Vec<Value>),
+    /// Rows, with the names of their entities, that are put together.
+    Put(Vec<(String, Vec<Value>)>),
     /// A question and its parameters; a cursor is the list of all values of the order, or null.
     Ask(String, Vec<Value>),
     /// A question whose cursor is the last row of an earlier step (by position).
@@ -78,7 +80,7 @@ pub const START: i64 = 1_700_000_000_000;
 /// What a step should give.
 #[derive(Clone, Debug)]
 pub enum Right {
-    /// The change is applied.
+    /// The change or the rows are applied.
     Applied,
     /// Time has passed.
     Passed,
@@ -202,6 +204,15 @@ impl<'m> Course<'m> {
                     Err(refusal) => Right::Refused(refusal),
                 }
             }
+            Step::Put(rows) => {
+                let rows = named_rows(self.model, rows)?;
+                self.oracle = None;
+                let (facts, sequences) = (&mut self.facts, &mut self.sequences);
+                match put(self.model, &rows, facts, sequences, self.now) {
+                    Ok(()) => Right::Applied,
+                    Err(refusal) => Right::Refused(refusal),
+                }
+            }
             Step::Wait(millis) => {
                 self.now = self.now.saturating_add_unsigned(*millis);
                 self.oracle = None;
@@ -258,6 +269,16 @@ pub fn entity(model: &Model, name: &str) -> Result<EntityId, String> {
     let found = model.entities.iter().position(|e| e.name == name);
     let found = found.ok_or_else(|| format!("there is no entity {name}"))?;
     Ok(EntityId(found as u32))
+}
+
+/// Rows with their entities.
+pub(crate) fn named_rows(
+    model: &Model,
+    rows: &[(String, Vec<Value>)],
+) -> Result<Vec<(EntityId, Vec<Value>)>, String> {
+    let rows = rows.iter();
+    rows.map(|(name, row)| Ok((entity(model, name)?, row.clone())))
+        .collect()
 }
 
 /// The parameters of a question that are cursors.

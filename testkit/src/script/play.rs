@@ -1,6 +1,6 @@
 //! Playing a script on a store.
 
-use super::{Course, Ready, Right, START, Script, Step, paged_by, question, stored};
+use super::{Course, Ready, Right, START, Script, Step, named_rows, paged_by, question, stored};
 use crate::same_answer;
 use querent::compiler::design::free_order;
 use querent::compiler::model::{ParamId, Query};
@@ -10,7 +10,7 @@ use querent::store::Store;
 use querent::store::lmdb::{self, Lmdb};
 use querent::store::memory::{Memory, Remote};
 use querent::verify::VerifyOptions;
-use querent::{Clock, Database, Error, ManualClock};
+use querent::{Clock, Database, Error, ManualClock, Receipt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -158,17 +158,28 @@ pub fn take<S: Store>(
     wait: &dyn Fn(),
 ) -> Result<bool, String> {
     match (step, right) {
-        (Step::Change(name, params), _) => match (right, database.change(name, params.clone())) {
-            (Right::Applied, Ok(_)) | (Right::Refused(_), Err(Error::Change(_))) => Ok(true),
-            (Right::Refused(why), Ok(_)) => Err(format!("it was accepted, but {why}")),
-            (_, Err(e)) => Err(format!("it was refused or failed: {e}")),
-            (Right::Answer(..) | Right::Passed, _) => Err("a change is made or refused".into()),
-        },
+        (Step::Change(name, params), _) => {
+            made(right, database.change(name, params.clone())).map(|()| true)
+        }
+        (Step::Put(rows), _) => {
+            let rows = named_rows(database.model(), rows)?;
+            made(right, database.put_all(rows)).map(|()| true)
+        }
         (Step::Wait(_), _) => Ok(true),
         (Step::Ask(name, _) | Step::Behind(name, ..), Right::Answer(answer, params)) => {
             ask(database, name, params, answer, wait).map(|()| false)
         }
         (Step::Ask(..) | Step::Behind(..), _) => Err("a question has an answer".into()),
+    }
+}
+
+/// A change or a put must be made or refused as is right.
+fn made(right: &Right, done: Result<Receipt, Error>) -> Result<(), String> {
+    match (right, done) {
+        (Right::Applied, Ok(_)) | (Right::Refused(_), Err(Error::Change(_))) => Ok(()),
+        (Right::Refused(why), Ok(_)) => Err(format!("it was accepted, but {why}")),
+        (_, Err(e)) => Err(format!("it was refused or failed: {e}")),
+        (Right::Answer(..) | Right::Passed, _) => Err("a change is made or refused".into()),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::differential::Effort;
 use crate::eval::Eval;
 use crate::facts::Facts;
 use crate::generate::{self, Rng};
-use crate::{apply, expire, script, stamp};
+use crate::{apply, expire, put, script, stamp};
 use querent::compiler::design::popular_key::{split_by, split_of};
 use querent::compiler::design::source;
 use querent::compiler::design::spread::directory;
@@ -87,6 +87,14 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
         // Refused or not: the parameters of the steps behind it are drawn from what it leaves.
         let _ = apply(&model, change, &params, &mut facts, &mut sequences, at);
         script.steps.push(Step::Change(change.name.clone(), params));
+        if effort.puts > 0 && rng.percent(effort.puts) {
+            let rows = generate::rows_to_put(&mut rng, &model, &facts);
+            let at = wait(&mut rng, &mut script.steps);
+            let _ = put(&model, &rows, &mut facts, &mut sequences, at);
+            let named = rows.into_iter();
+            let named = named.map(|(entity, row)| (model.entity(entity).name.clone(), row));
+            script.steps.push(Step::Put(named.collect()));
+        }
         let at = wait(&mut rng, &mut script.steps);
         expire(&model, &mut facts, at);
         questions(&mut script, &mut rng, &model, &facts, effort.asks);

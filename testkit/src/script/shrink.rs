@@ -102,6 +102,7 @@ fn without_block(script: &Script, n: usize) -> Script {
     // A step of what is gone would make no sense.
     script.steps.retain(|step| match step {
         Step::Change(of, _) | Step::Ask(of, _) | Step::Behind(of, ..) => of != name,
+        Step::Put(rows) => rows.iter().all(|(of, _)| of != name),
         Step::Wait(_) => true,
     });
     script
