@@ -652,6 +652,13 @@ fn constants_are_calibrated_and_used() {
         told.contains("get_many") && told.contains("write_byte"),
         "{told}"
     );
+    // So few rows say nothing of many.
+    let kept = told.lines().find(|l| l.starts_with("Not measured"));
+    let kept = kept.unwrap_or_else(|| panic!("{told}"));
+    assert!(
+        kept.contains("get_doubling") && kept.contains("near_rows") && kept.contains("too few"),
+        "{kept}"
+    );
     assert!(!place.path().join("here.db").exists());
     let design = "design blog.querent --cost-model here.json --format json";
     assert!(place.run(design).expect(0).json()["cost"]["total"].as_f64() > Some(0.0));
@@ -767,4 +774,263 @@ fn a_limit_below_nothing_is_refused() {
     assert!(ran.err.contains(said), "{}", ran.err);
     let ran = place.run("ask a.db first n=0 --format json").expect(0);
     assert_eq!(ran.out.trim(), "[]");
+}
+
+/// A database of a model of its own.
+fn database(model: &str) -> Place {
+    let place = Place::new();
+    std::fs::write(place.path().join("m.querent"), model).unwrap();
+    place.run("create m.db --model m.querent").expect(0);
+    place
+}
+
+/// A refusal prints values as answers and findings do, whatever their types.
+#[test]
+fn a_refusal_prints_values_as_answers_do() {
+    let place = database(
+        "
+enum Kind { plain, rare }
+entity Event (100) {
+  day   date       key
+  kind  Kind       key
+  open  bool       key
+  at    timestamp  unique
+  code  blob(8)    unique
+  id    uuid       unique
+  sum   decimal?   unique
+}
+entity Seat (100) {
+  number  int      key
+  of      -> Event as seats (avg 1, max 9)
+}
+question all (1/s) select * from Event
+change add   (1/s) insert Event
+change book  (1/s) insert Seat
+change drop  (1/s) delete Event where day = $day
+",
+    );
+    let add = |rest: &str| place.run(&format!("change m.db add {rest}"));
+    let first =
+        "at=2024-01-01T00:00:00Z code=aGk= id=6ba7b810-9dad-11d1-80b4-00c04fd430c8 sum=1.50";
+    let other = "at=2024-01-02T00:00:00Z code=aGs= id=6ba7b811-9dad-11d1-80b4-00c04fd430c8 sum=2";
+    let key = "day=2024-01-01 kind=rare open=true";
+    add(&format!("{key} {first}")).expect(0);
+    let refused = |ran: place::Ran| ran.expect(1).err.lines().next().unwrap().to_owned();
+    assert_eq!(
+        refused(add(&format!("{key} {other}"))),
+        "refused: Event 2024-01-01, rare, true exists already; use `upsert` to replace it"
+    );
+    let next = "day=2024-01-02 kind=plain open=false";
+    for (field, value, shown) in [
+        ("at", "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.000Z"),
+        ("code", "aGk=", "aGk="),
+        (
+            "id",
+            "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+            "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+        ),
+        ("sum", "1.5", "1.5"),
+    ] {
+        let values = other.split(' ').map(|word| match word.split_once('=') {
+            Some((name, _)) if name == field => format!("{name}={value}"),
+            _ => word.to_owned(),
+        });
+        let values: Vec<String> = values.collect();
+        assert_eq!(
+            refused(add(&format!("{next} {}", values.join(" ")))),
+            format!(
+                "refused: Event 2024-01-02, plain, false: {field} is {shown}, which 2024-01-01, \
+                 rare, true has already"
+            )
+        );
+    }
+    let seat = r#"{"number": 7, "of": {"day": "2024-01-01", "kind": "rare", "open": true}}"#;
+    place.feed("change m.db book --stdin", seat).expect(0);
+    assert_eq!(
+        refused(place.run("change m.db drop day=2024-01-01")),
+        "refused: Event 2024-01-01, rare, true is referred to by Seat 7 (of), and `on delete` says \
+         refuse"
+    );
+    let seat = r#"{"number": 8, "of": {"day": "2025-12-31", "kind": "plain", "open": false}}"#;
+    assert_eq!(
+        refused(place.feed("change m.db book --stdin", seat)),
+        "line 1: refused: Seat 8: of refers to Event 2025-12-31, plain, false, which does not exist"
+    );
+}
+
+/// Whoever forgets what an update sets is told; only null clears.
+#[test]
+fn an_update_clears_what_it_is_told_to_clear() {
+    let place = database(
+        "
+entity User (100) {
+  id    int  key
+  note  text(20)?
+  sum   decimal?
+}
+question user (1/s) select note, sum from User where id = $id
+change add    (1/s) insert User
+change edit   (1/s) update User set note where id = $u
+change square (1/s) update User set sum = sum * sum where id = $u
+",
+    );
+    place.run("change m.db add id=1 note=kept").expect(0);
+    let note = || {
+        let asked = place.run("ask m.db user id=1 --format json").expect(0);
+        asked.json()[0]["note"].clone()
+    };
+    let forgotten = place.run("change m.db edit u=1").expect(2);
+    assert!(
+        forgotten.err.contains("parameter `note` is missing"),
+        "{}",
+        forgotten.err
+    );
+    place
+        .feed("change m.db edit --stdin", r#"{"u": 1}"#)
+        .expect(2);
+    assert_eq!(note(), "kept");
+    place.run("change m.db edit u=1 note=").expect(0);
+    assert!(note().is_null());
+    let digits = "9.999999999999999999999999999";
+    place
+        .run(&format!("change m.db add id=2 sum={digits}"))
+        .expect(0);
+    let refused = place.run("change m.db square u=2").expect(1);
+    assert_eq!(
+        refused.err.trim_end(),
+        format!(
+            "refused: User 2: sum would become {digits} * {digits}, which has more digits than the \
+             28 of a decimal"
+        )
+    );
+}
+
+#[test]
+fn a_sequence_that_runs_out_is_a_refusal() {
+    let place = database(
+        "
+entity S (100) {
+  id  int  sequence  key
+  n   int
+}
+question s (1/s) select n from S where id = $id
+change add (1/s) insert S
+",
+    );
+    place.run("put m.db S id=2147483646 n=1").expect(0);
+    place.run("change m.db add n=2").expect(0);
+    let refused = place.run("change m.db add n=3").expect(1);
+    assert_eq!(
+        refused.err.trim_end(),
+        "refused: S.id: the sequence has run out of numbers"
+    );
+    std::fs::write(place.path().join("s.csv"), "n\n4\n").unwrap();
+    let rejected = place.run("load m.db S=s.csv").expect(1);
+    let said = "s.csv:2: S.id: the sequence has run out of numbers";
+    assert!(rejected.err.contains(said), "{}", rejected.err);
+}
+
+/// A put, an upsert and a load that replaces leave an instance's type as it is.
+#[test]
+fn what_is_replaced_keeps_its_type() {
+    let place = database(
+        "
+entity Product (100) {
+  sku  int  key
+}
+entity Book is Product (50) { title text(20) }
+entity Bike is Product (50) { gears int }
+question all (1/s) select * from Product
+change book (1/s) upsert Book
+change bike (1/s) upsert Bike
+",
+    );
+    place.run("put m.db Book sku=1 title=a").expect(0);
+    place.run("put m.db Book sku=1 title=b").expect(0);
+    let said = "Bike 1 exists and is of another type; delete it first";
+    let refused = place.run("change m.db bike sku=1 gears=3").expect(1);
+    assert!(refused.err.contains(said), "{}", refused.err);
+    let refused = place.run("put m.db Bike sku=1 gears=3").expect(1);
+    assert!(refused.err.contains(said), "{}", refused.err);
+    std::fs::write(place.path().join("bike.csv"), "sku,gears\n1,3\n").unwrap();
+    let rejected = place.run("load m.db Bike=bike.csv --replace").expect(1);
+    let said = "bike.csv:2: Product 1 exists and is of another type; delete it first";
+    assert!(rejected.err.contains(said), "{}", rejected.err);
+    let all = place.run("ask m.db all --format jsonl").expect(0).out;
+    assert!(all.contains("\"title\":\"b\""), "{all}");
+}
+
+/// A row that refers to a rejected one is told where that was.
+#[test]
+fn load_tells_who_referred_to_what_was_rejected() {
+    let place = database(
+        "
+entity A (100) {
+  id    int       key
+  name  text(20)  unique
+  n     int?
+}
+entity B (100) {
+  id  int   key
+  a   -> A  as bs (avg 1, max 9)
+}
+entity C (100) {
+  id  int   key
+  b   -> B  as cs (avg 1, max 9)
+}
+question q (1/s) select name from A where id = $id
+",
+    );
+    let file = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    // One that cannot be read, one whose name is taken, one that is not there.
+    file("a.csv", "id,name,n\n1,x,\n2,y,many\n3,x,\n");
+    file("a2.jsonl", "{\"id\": 4, \"name\": \"z\", \"m\": 1}\n");
+    file("b.csv", "id,a\n1,1\n2,2\n3,3\n4,4\n5,9\n");
+    file("c.csv", "id,b\n1,1\n2,2\n3,3\n");
+    let load = "load m.db A=a.csv A=a2.jsonl B=b.csv C=c.csv --skip-rejects";
+    let told = place.run(load).expect(1).err;
+    for said in [
+        "b.csv:3: a: found A 2, which was rejected (a.csv:3)",
+        "b.csv:4: a: found A 3, which was rejected (a.csv:4)",
+        "b.csv:5: a: found A 4, which was rejected (a2.jsonl:1)",
+        "b.csv:6: a: found A 9, which does not exist",
+        "c.csv:3: b: found B 2, which was rejected (b.csv:3)",
+        "c.csv:4: b: found B 3, which was rejected (b.csv:4)",
+    ] {
+        assert!(told.contains(said), "{said}\n{told}");
+    }
+    place.run("verify m.db").expect(0);
+}
+
+/// A question, a change and a structure may have one name; each can be asked for.
+#[test]
+fn a_name_of_several_says_which() {
+    let place = Place::new();
+    let model = "
+entity A (100) {
+  id  int  key
+  n   int
+}
+question a (1/s)  select n from A where id = $id
+change   b (1/s)  insert A
+";
+    std::fs::write(place.path().join("m.querent"), model).unwrap();
+    let explain = |name: &str| place.run(&format!("explain m.querent {name}"));
+    let all = explain("a").expect(0).out;
+    assert!(
+        all.starts_with("question a") && all.contains("\na: one row"),
+        "{all}"
+    );
+    let question = explain("question:a").expect(0).out;
+    assert!(
+        question.starts_with("question a") && !question.contains("a: one row"),
+        "{question}"
+    );
+    let structure = explain("structure:a").expect(0).out;
+    assert!(structure.starts_with("a: one row"), "{structure}");
+    let json = explain("structure:a --format json").expect(0).json();
+    assert_eq!(keys(&json), ["structure"]);
+    explain("change:a").expect(2);
+    let unknown = explain("zzzz").expect(2).err;
+    assert!(unknown.contains("there are a, b\n"), "{unknown}");
 }

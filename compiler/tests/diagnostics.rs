@@ -27,8 +27,14 @@ fn codes_of(text: &str, on: Option<&str>) -> Vec<&'static str> {
     codes
 }
 
-/// A block of the book and the target that it is designed for.
-type Example = (Option<String>, String);
+/// A block of the book.
+struct Example {
+    /// The target that it is designed for.
+    target: Option<String>,
+    /// Whether it shows what is wrong.
+    wrong: bool,
+    text: String,
+}
 
 /// Sections of the book: code, title, blocks.
 fn sections() -> BTreeMap<String, (String, Vec<Example>)> {
@@ -45,9 +51,12 @@ fn sections() -> BTreeMap<String, (String, Vec<Example>)> {
             .map(|b| {
                 let (fence, text) = b.split_once('\n').unwrap();
                 let mut words = fence.split(',');
-                let target = words.find_map(|w| w.strip_prefix("target="));
-                let text = text.split("```").next().unwrap();
-                (target.map(str::to_owned), text.to_owned())
+                let target = words.clone().find_map(|w| w.strip_prefix("target="));
+                Example {
+                    target: target.map(str::to_owned),
+                    wrong: words.any(|w| w.starts_with("error=")),
+                    text: text.split("```").next().unwrap().to_owned(),
+                }
             });
         sections.insert(code.to_owned(), (title.to_owned(), blocks.collect()));
     }
@@ -63,24 +72,31 @@ fn every_code_has_a_section_whose_examples_are_true() {
             .get(code.id)
             .unwrap_or_else(|| panic!("{} has no section", code.id));
         assert_eq!(title, code.title);
-        let [(on, wrong), (after, right)] = blocks.as_slice() else {
-            panic!("{} needs two blocks", code.id)
-        };
-        let found = codes_of(wrong, on.as_deref());
-        let unexpected =
-            |c: &&'static str| *c != code.id && c.starts_with('E') && code.id != "E001";
+        let (wrong, right): (Vec<&Example>, Vec<&Example>) = blocks.iter().partition(|b| b.wrong);
         assert!(
-            found.contains(&code.id),
-            "{} is not found, but {found:?}",
+            !wrong.is_empty() && right.len() >= wrong.len(),
+            "{} needs a block that is wrong, and one that is right instead",
             code.id
         );
-        assert!(!found.iter().any(unexpected), "{}: also {found:?}", code.id);
-        let found = codes_of(right, after.as_deref());
-        assert!(
-            found.iter().all(|c| c.starts_with('W') && *c != code.id),
-            "{} after all: {found:?}",
-            code.id
-        );
+        for block in wrong {
+            let found = codes_of(&block.text, block.target.as_deref());
+            let unexpected =
+                |c: &&'static str| *c != code.id && c.starts_with('E') && code.id != "E001";
+            assert!(
+                found.contains(&code.id),
+                "{} is not found, but {found:?}",
+                code.id
+            );
+            assert!(!found.iter().any(unexpected), "{}: also {found:?}", code.id);
+        }
+        for block in right {
+            let found = codes_of(&block.text, block.target.as_deref());
+            assert!(
+                found.iter().all(|c| c.starts_with('W') && *c != code.id),
+                "{} after all: {found:?}",
+                code.id
+            );
+        }
     }
 }
 
@@ -193,6 +209,22 @@ const CASES: &[(&str, &[&str])] = &[
     ),
     (
         "change c (1/s) upsert User { id, name = 'x', active = true, home, tags, extra }",
+        &[],
+    ),
+    (
+        "change c (1/s) { disconnect User.follows\n disconnect User.follows from $a to $b if at < $t }",
+        &[],
+    ),
+    (
+        "change c (1/s) { disconnect User.follows from $a where at < $t\n disconnect User.follows where true }",
+        &[],
+    ),
+    ("change c (1/s) disconnect User.follows from 'x'", &["E040"]),
+    // All of them.
+    ("change c (1/s) delete Page if number > 1", &["W009"]),
+    ("change c (1/s) update User set active", &["W009"]),
+    (
+        "change c (1/s) { delete Page where true\n update User set active = true where not active }",
         &[],
     ),
     // Names.

@@ -551,3 +551,59 @@ fn nothing_refuses_an_expiry() {
         )]
     );
 }
+
+/// `connect` and `disconnect` take the same ends, and a `where` takes the place of those not given.
+#[test]
+fn a_disconnect_is_about_one_link_unless_it_says_which() {
+    let filter = |statement: &str| {
+        let m = resolve(&format!("change c (1/s) {statement}"));
+        let Statement::Delete { entity, filter, .. } = m.changes[0].statements[0].clone() else {
+            panic!("no delete");
+        };
+        assert_eq!(m.entity(entity).name, "Label.posts");
+        let params = m.changes[0].params.iter();
+        let params: Vec<String> = params.map(|p| p.name.clone()).collect();
+        (filter, params)
+    };
+    let m = resolve("");
+    // The key of a label has two parts, that of a post is one scalar.
+    let end = |name: &str, param: u32| {
+        let id = ParamId(param);
+        let (leaf, value) = match name {
+            "from" => (Leaf::Key, Expr::Param(id, vec![])),
+            _ => (
+                Leaf::Attribute(attribute(&m, "Post", "id"), vec![]),
+                Expr::Param(id, vec![0]),
+            ),
+        };
+        let own = Expr::Path {
+            node: 0,
+            element: vec![],
+            steps: vec![reference(&m, "Label.posts", name)],
+            leaf,
+        };
+        Pred::Compare(own, Compare::Eq, value)
+    };
+    let both = vec![end("from", 0), end("to", 1)];
+    let of = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        filter("disconnect Label.posts"),
+        (both.clone(), of(&["from", "to"]))
+    );
+    assert_eq!(
+        filter("disconnect Label.posts from $a to $b"),
+        (both.clone(), of(&["a", "b"]))
+    );
+    assert_eq!(
+        filter("disconnect Label.posts to $b"),
+        (both.clone(), of(&["from", "b"]))
+    );
+    assert_eq!(
+        filter("disconnect Label.posts from $a where true"),
+        (vec![end("from", 0)], of(&["a"]))
+    );
+    assert_eq!(
+        filter("disconnect Label.posts where true"),
+        (vec![], vec![])
+    );
+}

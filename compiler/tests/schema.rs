@@ -440,6 +440,77 @@ fn counts_stand_apart_where_the_target_asks_for_it() {
     }
 }
 
+/// Only what a store increments is a counter: counts and sums of whole numbers.
+#[test]
+fn counters_are_what_whole_numbers_are_added_to() {
+    let model = "model m\n\
+                 entity Shop (1k) {\n  id bigint key\n  city text(20)\n}\n\
+                 entity Sale (1M) {\n  id bigint key\n  price decimal\n  pieces int\n  \
+                 shop -> Shop as sales (avg 1k, max 50k)\n}\n\
+                 question shop (9/s)  select city from Shop where id = $id\n\
+                 change sell (1/s)  insert Sale\n";
+    for (kept, counter) in [
+        ("count(sales)", true),
+        ("sum(sales.pieces)", true),
+        ("sum(sales.price)", false),
+        ("min(sales.pieces)", false),
+        ("avg(sales.pieces)", false),
+        ("count(distinct sales.pieces)", false),
+    ] {
+        let block = format!(
+            "schema s {{\n  shops lists Shop by id keep city, {kept}\n  \
+             sales lists Sale by id keep *\n}}\n"
+        );
+        let (_, made) = given("m", model, &block, &options("cassandra"));
+        let told = made.warnings.iter().find(|w| w.code == "W033");
+        assert_eq!(told.is_some(), counter, "{kept}: {told:?}");
+        assert!(told.is_none_or(|w| w.message.contains(kept)), "{told:?}");
+        let (_, made) = given("m", model, &block, &options("embedded"));
+        assert!(made.warnings.iter().all(|w| w.code != "W033"), "{kept}");
+    }
+}
+
+/// A change goes through everything where nothing finds what it changes, or who refers to it.
+#[test]
+fn changes_that_read_everything_are_found() {
+    let model = "model m\n\
+                 entity User (2M) {\n  id bigint key\n  name text(20) distinct 1M (max 9)\n}\n\
+                 entity Post (40M) {\n  id bigint key\n  title text(20)\n  \
+                 author -> User as posts (avg 20, max 100k)\n}\n\
+                 question post (9/s)  select title from Post where id = $id\n\
+                 change write (10k/s)  insert Post\n\
+                 change rename (1/s)  update User set name where name = $old\n\
+                 change leave (1/day)  delete User where id = $id\n";
+    let told = |d: &Design, code: &str| -> Vec<String> {
+        let of = d.warnings.iter().filter(|w| w.code == code);
+        of.map(|w| w.message.clone()).collect()
+    };
+    let block =
+        "schema s {\n  users lists User by id keep name\n  posts lists Post by id keep *\n}\n";
+    let (_, made) = given("m", model, block, &options("embedded"));
+    assert_eq!(
+        told(&made, "W030"),
+        [
+            "`rename` reads all 2,000,000 rows of `users` to find what it changes",
+            "`leave` reads all 40,000,000 rows of `posts` to find every Post that refers to what it \
+             changes by `author`",
+        ]
+    );
+    let better = block.replace(
+        "\n}",
+        "\n  by_name lists User by name order by id\n  by_author lists Post by author.id order by id\n}",
+    );
+    let (_, made) = given("m", model, &better, &options("embedded"));
+    assert_eq!(told(&made, "W030"), Vec::<String>::new());
+    // A design has a structure by name; by author one would cost more than a delete a day.
+    let made = design(&read("m", model), &options("embedded")).unwrap();
+    let found = told(&made, "W034");
+    assert!(
+        matches!(found.as_slice(), [one] if one.starts_with("`leave` reads all 40,000,000 rows")),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn a_record_that_is_kept_as_a_whole_answers_for_its_parts() {
     let text = "

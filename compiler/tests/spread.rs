@@ -242,3 +242,109 @@ fn the_list_of_what_expires_is_cut_into_buckets() {
     let cut = |k: &String| k.starts_with("bucket(@expires, day) | @expires asc");
     assert!(keys.iter().any(cut), "{keys:?}");
 }
+
+/// The steps of a question's plan, as `op structure` in order, those inside others before them.
+fn steps(model: &Model, design: &Design, question: &str) -> Vec<String> {
+    fn told(steps: &serde_json::Value, out: &mut Vec<String>) {
+        for step in steps.as_array().into_iter().flatten() {
+            told(&step["steps"], out);
+            let word = |key: &str| step[key].as_str().unwrap_or_default().to_owned();
+            out.push(
+                format!("{} {}", word("op"), word("structure"))
+                    .trim()
+                    .to_owned(),
+            );
+        }
+    }
+    let json = design.to_json(model, 0.0);
+    let mut out = vec![];
+    told(&json["plans"][question], &mut out);
+    out
+}
+
+fn cost(model: &Model, design: &Design, question: &str) -> f64 {
+    design.to_json(model, 0.0)["cost"]["questions"][question]
+        .as_f64()
+        .unwrap()
+}
+
+/// Several values, each of whose partitions is cut into buckets: the directory is merged, each bucket
+/// is read once for all of them, and a limit stops at the first buckets.
+#[test]
+fn a_list_of_keys_is_merged_over_buckets() {
+    let text = READINGS
+        .replace("MANY", "100M")
+        .replace("AVG", "100k")
+        .replace("RATE", "250k")
+        .replace("MAX", "10M")
+        + "question several (4k/s) select at, value from Reading where sensor.serial in ($a, $b) order by at desc limit 10
+";
+    let (model, design) = designed(&text);
+    within_limits(&design);
+    assert_eq!(
+        steps(&model, &design, "several"),
+        [
+            "merge reading_buckets_by_sensor_serial_day_at",
+            "distinct",
+            "merge reading",
+            "limit"
+        ]
+    );
+    // Two keys cost about twice what one does: no more than a few buckets are looked at.
+    let (one, two) = (
+        cost(&model, &design, "latest"),
+        cost(&model, &design, "several"),
+    );
+    assert!(one < two && two < 3.0 * one, "{one} {two}");
+}
+
+#[test]
+fn a_list_of_keys_is_merged_over_salts() {
+    let (model, design) = designed("
+model places
+entity Place (10k) { name text(10) key }
+entity User (1M) { id bigint key  home -> Place as people (avg 100, max 10k) }
+entity Post (10M) { id bigint key  score int  author -> User as posts (avg 10, max 100) }
+question best (100/s) select id from Post where author.home.name = $place order by score desc limit 10
+question of_two (100/s) select id from Post where author.home.name in ($a, $b) order by score desc limit 10
+change write (10/s) insert Post
+");
+    within_limits(&design);
+    let found = steps(&model, &design, "of_two");
+    assert!(
+        matches!(found.as_slice(), [merge, limit] if merge.starts_with("merge ") && limit == "limit"),
+        "{found:?}"
+    );
+    let (one, two) = (
+        cost(&model, &design, "best"),
+        cost(&model, &design, "of_two"),
+    );
+    assert!(1.5 * one < two && two < 2.5 * one, "{one} {two}");
+}
+
+#[test]
+fn a_list_of_keys_is_merged_over_their_sub_partitions() {
+    let text = "
+model followers
+entity User (1M) { id bigint key }
+entity Post (100M) { id bigint key  score int  author -> User as posts (avg 100, max 1M) }
+question best (100/s) select id from Post where author.id = $u order by score desc limit 10
+question of_some (100/s) select id from Post where author.id in $users order by score desc limit 10
+change write (10/s) insert Post
+";
+    let (model, design) = designed(text);
+    within_limits(&design);
+    assert_eq!(design.splits.len(), 1);
+    let found = steps(&model, &design, "of_some");
+    // The totals of all of them are one list.
+    assert!(
+        matches!(found.as_slice(), [totals, list, merge, limit]
+            if totals.starts_with("merge ") && list == "list" && merge.starts_with("merge ") && limit == "limit"),
+        "{found:?}"
+    );
+    let (one, five) = (
+        cost(&model, &design, "best"),
+        cost(&model, &design, "of_some"),
+    );
+    assert!(1.2 * one < five && five < 5.0 * one, "{one} {five}");
+}

@@ -159,7 +159,7 @@ fn changes_find_by_unions_too() {
     let design = design(&model, &Options::embedded()).unwrap();
     let rate = design.writes.iter().find(|w| w.name == "rate").unwrap();
     assert!(
-        matches!(rate.finds[0].root, Op::Unite { .. }),
+        matches!(rate.finds[0].as_ref().unwrap().root, Op::Unite { .. }),
         "{:?}",
         rate.finds
     );

@@ -67,6 +67,7 @@ pub mod row;
 mod samples;
 pub mod schema;
 pub mod store;
+mod text;
 pub mod trial;
 pub mod value_ref;
 pub mod verify;

@@ -21,12 +21,14 @@ pub enum ParamError {
         expected: String,
     },
     /// One that is missing.
-    #[error("parameter `{name}` is missing; expected {expected}")]
+    #[error("parameter `{name}` is missing; expected {expected}{hint}")]
     Missing {
         /// Its name.
         name: String,
         /// All there are.
         expected: String,
+        /// How to say that there is no value, where there may be none; empty elsewhere.
+        hint: String,
     },
     /// One that is given more than once.
     #[error("parameter `{name}` is given twice, expected once")]
@@ -103,7 +105,7 @@ impl Params {
                 }
                 // What is left out at the end is absent; what may not be absent was forgotten.
                 let mut left_out = declared.iter().skip(values.len());
-                if let Some(forgotten) = left_out.find(|p| !optional(p)) {
+                if let Some(forgotten) = left_out.find(|p| !p.omissible) {
                     return Err(missing(forgotten, &names(declared)));
                 }
                 values.resize(declared.len(), Value::Null);
@@ -119,8 +121,9 @@ impl Params {
                 }
                 let bound =
                     declared.iter().map(|p| match object.get(&p.name) {
-                        None | Some(Json::Null) if optional(p) => Ok(Value::Null),
+                        None if p.omissible => Ok(Value::Null),
                         None => Err(missing(p, &names)),
+                        Some(Json::Null) if p.optional => Ok(Value::Null),
                         Some(json) => codec::from_json(model, value_type(p), p.optional, json)
                             .map_err(|source| ParamError::Value {
                                 name: p.name.clone(),
@@ -146,7 +149,7 @@ impl Params {
                     declared
                         .iter()
                         .map(|p| match pairs.iter().find(|(k, _)| *k == p.name) {
-                            None if optional(p) => Ok(Value::Null),
+                            None if p.omissible => Ok(Value::Null),
                             None => Err(missing(p, &names)),
                             Some((_, text)) => {
                                 codec::from_text(model, value_type(p), p.optional, text).map_err(
@@ -179,10 +182,6 @@ fn value_type(p: &Param) -> &Type {
     }
 }
 
-fn optional(p: &Param) -> bool {
-    p.optional || matches!(p.ty, Type::Cursor)
-}
-
 fn unknown(found: &str, names: &[&str]) -> ParamError {
     let near = nearest(found, names.iter().copied());
     ParamError::Unknown {
@@ -196,6 +195,11 @@ fn missing(p: &Param, names: &[&str]) -> ParamError {
     ParamError::Missing {
         name: p.name.clone(),
         expected: list(names),
+        hint: if p.optional {
+            format!("; to clear what it sets, give it as null (`{}=`)", p.name)
+        } else {
+            String::new()
+        },
     }
 }
 
@@ -240,5 +244,57 @@ mod tests {
         }
         let nothing = Params::from(()).bind(&model, declared);
         assert!(matches!(nothing, Err(ParamError::Missing { .. })));
+    }
+
+    /// Left out of an insert an optional value is null; left out of an update it would be cleared.
+    #[test]
+    fn what_an_update_sets_is_given() {
+        let text = "
+            entity User (9) { id int key  note text?  boss -> User? as staff (avg 1, max 9) }
+            change add (1/s) insert User
+            change edit (1/s) update User set note, boss where id = $id
+            change both (1/s) { insert User
+                update User set note where id = $other }";
+        let (model, found) = querent_compiler::parse("m.querent", text);
+        let model = model.unwrap_or_else(|| panic!("{found:?}"));
+        let bind = |change: &str, params: Params| {
+            let change = model.changes.iter().find(|c| c.name == change).unwrap();
+            let bound = params.bind(&model, &change.params);
+            bound.map_err(|e| e.to_string())
+        };
+        let json = |text: &str| Params::from(serde_json::from_str::<Json>(text).unwrap());
+        let words = |pairs: &[(&str, &str)]| {
+            let owned = pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            Params::from(owned.collect::<Vec<_>>())
+        };
+        assert!(bind("add", json(r#"{"id": 1}"#)).is_ok());
+        assert!(bind("add", words(&[("id", "1")])).is_ok());
+        assert!(bind("add", vec![Value::Int(1)].into()).is_ok());
+        let said = "parameter `note` is missing; expected note, boss, id; to clear what it sets, \
+                    give it as null (`note=`)";
+        for params in [
+            json(r#"{"id": 1, "boss": 2}"#),
+            words(&[("id", "1"), ("boss", "2")]),
+            ().into(),
+        ] {
+            assert_eq!(bind("edit", params).unwrap_err(), said);
+        }
+        let said = "parameter `boss` is missing; expected note, boss, id; to clear what it sets, \
+                    give it as null (`boss=`)";
+        assert_eq!(
+            bind("edit", json(r#"{"id": 1, "note": "x"}"#)).unwrap_err(),
+            said
+        );
+        let cleared = [Value::Null, Value::Null, Value::Int(1)];
+        let given = json(r#"{"id": 1, "note": null, "boss": null}"#);
+        assert_eq!(bind("edit", given).unwrap(), cleared);
+        let given = words(&[("id", "1"), ("note", ""), ("boss", "")]);
+        assert_eq!(bind("edit", given).unwrap(), cleared);
+        // What one statement may leave out, another sets.
+        let said = bind("both", json(r#"{"id": 1, "other": 2}"#)).unwrap_err();
+        assert!(said.starts_with("parameter `note` is missing"), "{said}");
+        assert!(bind("both", json(r#"{"id": 1, "other": 2, "note": null}"#)).is_ok());
     }
 }

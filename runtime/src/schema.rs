@@ -5,7 +5,7 @@ use crate::operator::{AskError, BoundPlan};
 use crate::verify::concrete;
 use querent_compiler::design::access::Access;
 use querent_compiler::design::{Design, Plan, StructureId};
-use querent_compiler::model::{EntityId, Field, Model, Sequence};
+use querent_compiler::model::{EntityId, Field, Model, Sequence, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::reads::{Reads, node_reads};
 use querent_compiler::view::stored_types;
@@ -76,7 +76,11 @@ impl Schema {
 
     /// The bound plan that finds what a statement of a change is about, where there is one.
     pub(crate) fn find(&self, change: usize, at: usize) -> Result<Option<&BoundPlan>, AskError> {
-        let plan = self.design.writes.get(change).and_then(|w| w.finds.get(at));
+        let plan = self
+            .design
+            .writes
+            .get(change)
+            .and_then(|w| w.finds.get(at)?.as_ref());
         let kept = self.finds.get(change).and_then(|finds| finds.get(at));
         self.bound(plan.zip(kept))
     }
@@ -135,6 +139,17 @@ impl Schema {
             .collect()
     }
 
+    /// Whether a sequence gives this number: it is one of its attribute's. The largest of all is
+    /// never given, so that there is always a next one.
+    pub(crate) fn has_number(&self, root: EntityId, slot: usize, number: i64) -> bool {
+        match self.model.root(root).fields.get(slot) {
+            Some(Field::Attribute(a)) if self.model.attribute(*a).ty == Type::Int => {
+                i32::try_from(number).is_ok()
+            }
+            _ => number < i64::MAX,
+        }
+    }
+
     /// Of these, those that a whole row leaves out although its type has them.
     pub(crate) fn missing_numbers(&self, root: EntityId, row: &[Value]) -> Vec<(usize, Sequence)> {
         let model = &self.model;
@@ -157,7 +172,7 @@ impl Schema {
 
 /// Key: what is counted, and per what; row: the last number given.
 fn sequence_layout() -> Layout {
-    use querent_compiler::model::{Direction, Size, Type};
+    use querent_compiler::model::{Direction, Size};
     let text = Type::Text(Size {
         avg: 16.0,
         max: None,

@@ -8,6 +8,7 @@ use querent::compiler::design::spread::directory;
 use querent::compiler::diagnostic::codes;
 use querent::compiler::model::Field;
 use querent::compiler::value::Value;
+use querent::compiler::view::Structure;
 use querent::schema::Schema;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How much one run does.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Size of the model.
@@ -36,6 +38,9 @@ pub struct Effort {
     /// Texts and blobs have no bound and some are long: longer than any key, unless a structure
     /// must keep them in order.
     pub long: bool,
+    /// Partitions are so small that most are cut, and most questions list several values of what
+    /// they are by.
+    pub pieces: bool,
     /// Of a hundred changes, so many are followed by whole rows that are put.
     pub puts: u64,
 }
@@ -51,6 +56,7 @@ impl Default for Effort {
             on: On::Memory,
             timed: true,
             long: false,
+            pieces: false,
             puts: 25,
         }
     }
@@ -69,12 +75,10 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
         format!("seed {seed} on {on:?}: {told}")
     })?;
     let mut steps = Steps::new();
-    let structures = schema.design.structures.iter();
-    let partial = structures.filter(|s| !s.filter.is_empty());
-    let partial: Vec<&str> = partial.map(|s| s.name.as_str()).collect();
+    let rare = Rare::of(&schema);
     for plan in &schema.design.plans {
         let told = schema.design.plan_steps(&schema.model, &plan.plan);
-        count(&told, &partial, &mut steps);
+        count(&told, &rare, &mut steps);
     }
     if script.choice.schema.is_some() {
         for (what, n) in rarities(&schema) {
@@ -123,29 +127,75 @@ fn rarities(schema: &Schema) -> [(&'static str, usize); 2] {
     ]
 }
 
+/// Structures that are rarely read, by name.
+struct Rare<'s> {
+    /// Those that leave out rows.
+    partial: Vec<&'s str>,
+    /// Those that list the pieces of others.
+    directories: Vec<&'s str>,
+}
+
+impl Rare<'_> {
+    fn of(schema: &Schema) -> Rare<'_> {
+        let structures = &schema.design.structures;
+        let names = |wanted: &dyn Fn(&Structure) -> bool| {
+            let wanted = structures.iter().filter(|s| wanted(s));
+            wanted.map(|s| s.name.as_str()).collect()
+        };
+        let listings = structures
+            .iter()
+            .filter_map(|s| directory(&schema.model, s));
+        let listings: Vec<Structure> = listings.collect();
+        Rare {
+            partial: names(&|s| !s.filter.is_empty()),
+            directories: names(&|s| listings.iter().any(|d| lists_the_same(s, d))),
+        }
+    }
+}
+
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
-/// of an order is one too, and so are groups that are put together and a read of a structure that
-/// leaves out rows.
-fn count(steps: &[Json], partial: &[&str], counted: &mut Steps) {
+/// of an order is one too, and so are groups that are put together, a read of a structure that
+/// leaves out rows, and merges over more than one list: of several conditions, or of the pieces of
+/// several partitions.
+fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
     let name = |step: &Json| step["op"].as_str().unwrap_or_default().to_owned();
-    let mut before = String::new();
+    let (mut before, mut earlier) = (String::new(), String::new());
+    // The structure that was read last.
+    let mut last: Option<&str> = None;
     for step in steps {
         let this = name(step);
+        if step["lists"].as_u64().is_some_and(|lists| lists > 1) {
+            *counted.entry("several lists".into()).or_default() += 1;
+        }
+        let listed = last.is_some_and(|name: &str| rare.directories.contains(&name));
+        let buckets = match (earlier.as_str(), before.as_str(), this.as_str()) {
+            ("merge", "distinct", "merge") if listed => Some("buckets of several keys"),
+            (_, "merge", "follow" | "merge") if listed => Some("buckets that keys lead to"),
+            _ => None,
+        };
+        if let Some(buckets) = buckets {
+            *counted.entry(buckets.into()).or_default() += 1;
+        }
         if this == "aggregate" && before == "limit" {
             *counted.entry("first value".into()).or_default() += 1;
         }
         if let Some(inner) = step["steps"].as_array() {
-            count(inner, partial, counted);
+            count(inner, rare, counted);
+            if this == "list" && inner.iter().any(|step| name(step) == "merge") {
+                let several = "sub-partitions of several keys";
+                *counted.entry(several.into()).or_default() += 1;
+            }
         }
         if step["groups"].as_bool() == Some(true) {
             *counted.entry("put together".into()).or_default() += 1;
         }
         let structure = step["structure"].as_str();
-        if structure.is_some_and(|name| partial.contains(&name)) {
+        if structure.is_some_and(|name| rare.partial.contains(&name)) {
             *counted.entry("partial".into()).or_default() += 1;
         }
+        last = structure.or(last);
         *counted.entry(this.clone()).or_default() += 1;
-        before = this;
+        earlier = std::mem::replace(&mut before, this);
     }
 }
 

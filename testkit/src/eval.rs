@@ -137,14 +137,17 @@ impl Eval<'_> {
     }
 
     /// True if arithmetic in an expression over one instance, or over none, has no result although
-    /// there is something to compute with: no change may come to that.
+    /// there is something to compute with, or was rounded: no change may come to that.
     pub fn fails(&self, instance: Option<(EntityId, &[Value])>, expr: &Expr) -> bool {
         match expr {
-            Expr::Binary(_, a, b) => {
-                let known = |e: &Expr| !self.of_instance(instance, e).is_null();
+            Expr::Binary(op, a, b) => {
+                let (left, right) = (self.of_instance(instance, a), self.of_instance(instance, b));
+                let known = !left.is_null() && !right.is_null();
+                let result = numbers::binary(*op, &left, &right);
                 self.fails(instance, a)
                     || self.fails(instance, b)
-                    || (known(a) && known(b) && !known(expr))
+                    || (known && result.is_null())
+                    || !numbers::is_exact(*op, &left, &right)
             }
             Expr::Call(_, args) => args.iter().any(|a| self.fails(instance, a)),
             _ => false,
@@ -456,6 +459,7 @@ impl Eval<'_> {
             AggregateFn::Avg => numbers::avg(&values),
             AggregateFn::Min => values.into_iter().min().unwrap_or_default(),
             AggregateFn::Max => values.into_iter().max().unwrap_or_default(),
+            AggregateFn::Only => values.into_iter().next().unwrap_or_default(),
         }
     }
 

@@ -61,19 +61,55 @@ const STEPS: [&str; 21] = [
     "numbers left out",
 ];
 
+/// What lists of values make of partitions that are cut.
+const PIECES: [&str; 4] = [
+    "several lists",
+    "buckets of several keys",
+    "buckets that keys lead to",
+    "sub-partitions of several keys",
+];
+
 #[test]
 fn any_design_means_what_the_oracle_means() {
     let steps = run_all(150, Effort::default());
-    // What no random plan or schema has would be compared with nothing.
-    let missing: Vec<&&str> = STEPS
+    all_occur(&STEPS, &steps, 150);
+}
+
+/// What no random plan or schema has would be compared with nothing.
+fn all_occur(wanted: &[&str], steps: &Steps, seeds: u64) {
+    let missing: Vec<&&str> = wanted
         .iter()
         .filter(|s| steps.get(**s).is_none_or(|n| *n == 0))
         .collect();
-    let whole = number("QUERENT_SEEDS", 150) >= 150;
+    let whole = number("QUERENT_SEEDS", seeds) >= seeds;
     assert!(
         missing.is_empty() || !whole,
         "{missing:?} are in none: {steps:?}"
     );
+}
+
+/// Lists of values over partitions that are cut into buckets, salts and sub-partitions.
+#[test]
+fn lists_of_pieces_mean_what_the_oracle_means() {
+    let size = Size {
+        entities: 3,
+        questions: 5,
+        changes: 3,
+        wide: true,
+    };
+    let effort = Effort {
+        size,
+        changes: 3,
+        pieces: true,
+        ..Effort::default()
+    };
+    let mut steps = run_all(40, effort);
+    // The cheapest plans read less for nothing.
+    let sampled = false;
+    for (step, n) in run_all(40, Effort { sampled, ..effort }) {
+        *steps.entry(step).or_default() += n;
+    }
+    all_occur(&PIECES, &steps, 40);
 }
 
 #[test]

@@ -19,7 +19,11 @@ use std::sync::Arc;
 fn random_designs_split_popular_keys() {
     let (mut designs, mut split, mut read) = (0, 0, 0);
     for seed in (6..=150).step_by(6) {
-        let script = random(seed, Effort::default()).unwrap();
+        let effort = Effort {
+            pieces: seed % 12 == 0,
+            ..Effort::default()
+        };
+        let script = random(seed, effort).unwrap();
         let ready = script.ready().unwrap();
         let design = &ready.schema.design;
         designs += 1;

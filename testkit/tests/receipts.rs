@@ -1,8 +1,10 @@
-//! A write plan says what a change will write: what it then writes, structure by structure, is that.
+//! A write plan says what a change will read and write: what it then writes, structure by structure,
+//! is that, and so are the gets that it makes.
 
 #![allow(clippy::unwrap_used)]
 
 use querent::Database;
+use querent::compiler::design::{Purpose, WriteStep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -30,6 +32,9 @@ change untag   (20/s)  delete Tag where order.id = $order and word = $word
 change pay     (20/s)  update Order set status where id = $id
 change correct (20/s)  update Order set total where id = $id
 change cancel  (2/s)   delete Order where id = $id
+change charge  (20/s)  { insert Tag { order = $order, word = $word }  update Order set total = $total where id = $order }
+change settle  (20/s)  { update Order set status = paid where id = $id  update Order set total = 0 where id = $id and status = $before }
+change label   (20/s)  for each $w in $words { insert Tag { order = $order, word = $w } }
 ";
 
 /// What the plan of a change writes to each structure: puts and deletes, on average.
@@ -49,10 +54,9 @@ fn planned(db: &Database, change: &str) -> BTreeMap<String, (usize, usize)> {
     out
 }
 
-#[test]
-fn a_change_writes_what_its_plan_says() {
-    let folder = tempfile::tempdir().unwrap();
-    let db = Database::create(folder.path().join("db"), "m", MODEL).unwrap();
+/// A database with a tenant, and orders and tags.
+fn filled(folder: &std::path::Path) -> Database {
+    let db = Database::create(folder.join("db"), "m", MODEL).unwrap();
     let tenant = db.entity("Tenant").unwrap();
     let name = querent::compiler::value::Value::Text("Ann".into());
     db.put(
@@ -60,10 +64,6 @@ fn a_change_writes_what_its_plan_says() {
         vec![vec![querent::compiler::value::Value::Int(1), name]],
     )
     .unwrap();
-    let order = |id: i64, status: &str| {
-        json!({ "id": id, "tenant": 1, "status": status, "total": 10,
-                "at": format!("2026-01-{:02}T00:00:00Z", id) })
-    };
     for id in 1..=6 {
         let status = if id % 2 == 0 { "open" } else { "paid" };
         db.change("place", order(id, status)).unwrap();
@@ -72,6 +72,18 @@ fn a_change_writes_what_its_plan_says() {
                 .unwrap();
         }
     }
+    db
+}
+
+fn order(id: i64, status: &str) -> Value {
+    json!({ "id": id, "tenant": 1, "status": status, "total": 10,
+            "at": format!("2026-01-{:02}T00:00:00Z", id) })
+}
+
+#[test]
+fn a_change_writes_what_its_plan_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = filled(folder.path());
     let cases: [(&str, Value); 5] = [
         ("place", order(9, "open")),
         ("tag", json!({ "order": 3, "word": "d" })),
@@ -86,6 +98,42 @@ fn a_change_writes_what_its_plan_says() {
         moved |= receipt.written.values().any(|written| *written == (2, 0));
     }
     assert!(moved, "no group was left for another");
+}
+
+/// What is read of one instance by its key is one get, whoever needs it: the find, the check, old
+/// values, and other statements of the change. It is paid and listed once.
+#[test]
+fn a_change_reads_what_its_plan_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = filled(folder.path());
+    // As many as are assumed of a list.
+    let words = ["q", "r", "s", "t", "u", "v", "w", "x", "y", "z"];
+    let cases: [(&str, Value); 8] = [
+        ("place", order(9, "open")),
+        ("tag", json!({ "order": 3, "word": "d" })),
+        ("untag", json!({ "order": 3, "word": "b" })),
+        ("pay", json!({ "id": 2, "status": "paid" })),
+        ("correct", json!({ "id": 4, "total": 7 })),
+        ("charge", json!({ "order": 4, "word": "e", "total": 8 })),
+        ("settle", json!({ "id": 6, "before": "paid" })),
+        ("label", json!({ "order": 5, "words": words })),
+    ];
+    for (change, parameters) in cases {
+        let plans = &db.schema().design.writes;
+        let plan = plans.iter().find(|w| w.name == change).unwrap();
+        let reads: f64 = plan.steps.iter().map(|step| step.reads).sum();
+        let receipt = db.change(change, parameters).unwrap();
+        assert_eq!(
+            reads.round() as u64,
+            receipt.reads,
+            "{change}: {:#?}",
+            plan.steps
+        );
+        let of_order = |step: &&WriteStep| step.purpose == Purpose::Values("Order".into());
+        let listed = plan.steps.iter().filter(of_order).count();
+        assert!(listed <= 1, "{change}: {:#?}", plan.steps);
+        assert!(plan.steps.iter().all(|step| step.op != "find"), "{change}");
+    }
 }
 
 /// Numbers that are left out go on behind all that are given with them, and the receipt says which.

@@ -502,3 +502,41 @@ fn damage_that_is_everywhere_is_mended_in_batches() {
     assert!(repaired.after.is_clean());
     assert!(content(&database) == before);
 }
+
+/// Rows for each element of a collection are groups, and their key names the instance all the same.
+#[test]
+fn the_instance_of_an_unfolded_row_is_named() {
+    let text = "
+entity Post (1k) {
+  id    int  key
+  tags  set<text(8, max 60)> (avg 3, max 20)
+}
+question tagged (100/s) select id from Post where tags has $tag order by id
+change add (1/s) insert Post
+";
+    let database = database(text, &Options::embedded(), |schema| {
+        let post = schema.model.entity_named("Post").unwrap();
+        let tags = Value::Set(vec![Value::Text("a".into()), Value::Text("b".into())]);
+        vec![(post, vec![Value::Int(1), tags])]
+    });
+    let schema = database.schema();
+    let unfolded = |s: &querent::compiler::view::Structure| !s.over.is_empty();
+    let id = schema.design.structures.iter().position(unfolded).unwrap();
+    let (key, row) = content(&database)[id][0].clone();
+    let layout = &schema.layouts[id];
+    let mut parts = layout.decode_key(&key, &row).unwrap();
+    for part in &mut parts {
+        if let Value::Text(tag) = part {
+            *tag = "tagAAA".into();
+        }
+    }
+    let ghost = layout.encode_key(&parts).unwrap();
+    write(&database, id as StructureId, &ghost, Some(&row));
+    let report = verify(&database);
+    assert_eq!(report.total(), 1, "{:?}", report.findings);
+    let told = report.findings[0].to_string();
+    assert!(
+        told.ends_with("ghost (tags 'tagAAA', id 1) of Post 1"),
+        "{told}"
+    );
+}

@@ -8,7 +8,7 @@ use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::{self, number};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use querent::trial::{CONSTANTS, Calibration, Measured, Stage, calibrate};
+use querent::trial::{CALIBRATION_ROWS, CONSTANTS, Calibration, Measured, Stage, calibrate};
 use querent_compiler::design::target::{self, CostModel};
 use serde_json::json;
 use std::io::Write;
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Write the cost model to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Rows at most: fewer take less time, and say less about large data
+    /// Rows at most: fewer take less time, and what they say too little of is kept as shipped
     #[arg(long, value_name = "N", default_value = "400000")]
     pub(crate) rows: u32,
     /// Form of the output: tables, or the cost model
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
     removed.with_context(|| format!("removing {}", folder.display()))?;
     let model = CostModel {
         name: "calibrated".into(),
-        about: "Measured by `querent calibrate`. Costs are microseconds on one core with the data in the page cache.".into(),
+        about: about(&found),
         cost: found.cost.clone(),
     };
     let text = serde_json::to_string_pretty(&model)?;
@@ -87,6 +87,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
                 "name": model.name,
                 "about": model.about,
                 "cost": model.cost,
+                "rows": found.rows,
+                "kept": found.kept,
                 "sync_micros": found.sync_micros,
             });
             writeln!(terminal.out, "{object:#}")?;
@@ -94,6 +96,42 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         Format::Text => print(&found, terminal)?,
     }
     Ok(Outcome::Clean)
+}
+
+/// What a cost model says of itself.
+fn about(found: &Calibration) -> String {
+    let kept = if found.kept.is_empty() {
+        String::new()
+    } else {
+        format!(" As shipped, not measured: {}.", found.kept.join(", "))
+    };
+    format!(
+        "Measured by `querent calibrate` with {}. Costs are microseconds on one core with the data \
+         in the page cache.{kept}",
+        words::counted(found.rows as usize, "row")
+    )
+}
+
+/// What could not be measured, and what would help.
+fn unmeasured(found: &Calibration) -> Option<String> {
+    if found.kept.is_empty() {
+        return None;
+    }
+    let fewer = found.rows < u64::from(CALIBRATION_ROWS) * 9 / 10;
+    let help = if fewer {
+        format!(
+            "{} are too few to tell them: `--rows {CALIBRATION_ROWS}` or more measures all.",
+            words::counted(found.rows as usize, "row")
+        )
+    } else {
+        "The times differ too much to tell them: run it again while the machine has nothing else to \
+         do."
+        .to_owned()
+    };
+    Some(format!(
+        "Not measured, and kept as shipped: {}. {help}",
+        found.kept.join(", ")
+    ))
 }
 
 fn print(found: &Calibration, terminal: &mut Terminal) -> Result<()> {
@@ -123,16 +161,23 @@ fn print(found: &Calibration, terminal: &mut Terminal) -> Result<()> {
     let mut cost = found.cost.clone();
     let mut grid = Grid::new(2, &[1, 2]);
     grid.head(&["", "here", "shipped"]);
+    let here = |constant: &str, value: String| {
+        if found.kept.contains(&constant) {
+            faint("kept")
+        } else {
+            plain(value)
+        }
+    };
     for (constant, place) in CONSTANTS {
         grid.line([
             name(constant),
-            plain(format!("{:.5}", place(&mut cost))),
+            here(constant, format!("{:.5}", place(&mut cost))),
             faint(format!("{:.5}", place(&mut ships))),
         ]);
     }
     grid.line([
         name("near_rows"),
-        plain(number::count(cost.near_rows)),
+        here("near_rows", number::count(cost.near_rows)),
         faint(number::count(ships.near_rows)),
     ]);
     grid.print(colour, out)?;
@@ -148,5 +193,8 @@ fn print(found: &Calibration, terminal: &mut Terminal) -> Result<()> {
         middle * 100.0,
         number::seconds(found.sync_micros * 1e-6)
     )?;
+    if let Some(unmeasured) = unmeasured(found) {
+        writeln!(out, "{unmeasured}")?;
+    }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `querent explain`
 
 use super::design::{print_prices, print_warnings, rate, total};
+use super::named::{Named, unknown};
 use super::{explained, reasons, versus};
 use crate::Outcome;
 use crate::argument::Format;
@@ -9,11 +10,10 @@ use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, change, structure, technique};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use querent_compiler::design::Design;
 use querent_compiler::design::study::Study;
-use querent_compiler::diagnostic::nearest;
 use querent_compiler::model::Model;
 use serde_json::Value as Json;
 use std::io::{self, Write};
@@ -36,7 +36,8 @@ pub(crate) struct Arguments {
     /// A `.querent` file, or a folder of them
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
-    /// A question, a change or a structure (default: the whole design)
+    /// A question, a change or a structure (default: the whole design). Where several have the name,
+    /// `question:NAME`, `change:NAME` or `structure:NAME` is one of them
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The kind of store to design for
@@ -103,23 +104,23 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         return Ok(Outcome::Clean);
     };
     let design = &designed.design;
-    if arguments.format == Format::Json {
-        let object = explained::named(&designed, wanted)?;
-        if !object.is_empty() {
-            writeln!(out, "{:#}", Json::Object(object))?;
-            return Ok(Outcome::Clean);
-        }
+    let named = Named::find(design, wanted);
+    if named.is_nothing() {
         return unknown(design, wanted);
     }
+    if arguments.format == Format::Json {
+        let object = explained::named(&designed, named)?;
+        writeln!(out, "{:#}", Json::Object(object))?;
+        return Ok(Outcome::Clean);
+    }
     let mut found = false;
-    // A question, a change and a structure may have one name: then all of them are told.
-    if let Some(at) = design.plans.iter().position(|p| p.name == *wanted) {
+    if let Some(at) = named.question {
         question(&designed, at, colour, out)?;
         let study = Study::of(&designed.model, &designed.options, design)?;
         reasons::of_question(&designed, &study, at, colour, out)?;
         found = true;
     }
-    if let Some(at) = design.writes.iter().position(|w| w.name == *wanted) {
+    if let Some(at) = named.change {
         if found {
             writeln!(out)?;
         }
@@ -131,20 +132,17 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         }
         found = true;
     }
-    if let Some(at) = design.structures.iter().position(|s| s.name == *wanted) {
+    if let Some(at) = named.structure {
         if found {
             writeln!(out)?;
         }
         structure::full(&designed.model, design, at, colour, out)?;
-        print_warnings(&designed, Some(wanted), colour, out)?;
+        let name = design.structures.get(at).map(|s| s.name.as_str());
+        print_warnings(&designed, name, colour, out)?;
         let study = Study::of(&designed.model, &designed.options, design)?;
         reasons::of_structure(&designed, &study, at, colour, out)?;
-        found = true;
     }
-    if found {
-        return Ok(Outcome::Clean);
-    }
-    unknown(design, wanted)
+    Ok(Outcome::Clean)
 }
 
 /// A question, a change or a structure of two schemas, one below the other.
@@ -158,10 +156,8 @@ fn both(
     let mut found = false;
     for (title, of) in [("Designed", ours), ("Other", other)] {
         let design = &of.design;
-        let plan = design.plans.iter().position(|p| p.name == wanted);
-        let write = design.writes.iter().position(|w| w.name == wanted);
-        let kept = design.structures.iter().position(|s| s.name == wanted);
-        if plan.or(write).or(kept).is_none() {
+        let named = Named::find(design, wanted);
+        if named.is_nothing() {
             continue;
         }
         if found {
@@ -169,13 +165,13 @@ fn both(
         }
         found = true;
         writeln!(out, "{}\n", words::heading(colour, title))?;
-        if let Some(at) = plan {
+        if let Some(at) = named.question {
             question(of, at, colour, out)?;
         }
-        if let Some(at) = write {
+        if let Some(at) = named.change {
             print_change(of, at, colour, out)?;
         }
-        if let Some(at) = kept {
+        if let Some(at) = named.structure {
             structure::full(&of.model, design, at, colour, out)?;
         }
     }
@@ -183,28 +179,6 @@ fn both(
         return Ok(Outcome::Clean);
     }
     unknown(&ours.design, wanted)
-}
-
-fn unknown(design: &Design, wanted: &str) -> Result<Outcome> {
-    let names = || {
-        let statements = design
-            .plans
-            .iter()
-            .map(|p| &p.name)
-            .chain(design.writes.iter().map(|w| &w.name));
-        statements
-            .chain(design.structures.iter().map(|s| &s.name))
-            .map(String::as_str)
-    };
-    match nearest(wanted, names()) {
-        Some(near) => {
-            bail!("there is no question, change or structure `{wanted}`; did you mean `{near}`?")
-        }
-        None => bail!(
-            "there is no question, change or structure `{wanted}`; there are {}",
-            names().collect::<Vec<_>>().join(", ")
-        ),
-    }
 }
 
 fn overview(designed: &Designed, colour: bool, out: &mut impl Write) -> io::Result<()> {

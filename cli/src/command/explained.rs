@@ -1,5 +1,6 @@
 //! `querent explain --format json`: the same facts as the text, for programs.
 
+use super::named::Named;
 use super::reasons::{self, differences, only, upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
@@ -8,18 +9,18 @@ use querent_compiler::design::study::{Choice, Flip, Study};
 use querent_compiler::view::Structure;
 use serde_json::{Map, Value as Json, json};
 
-/// What has a name: a question, a change and a structure, as far as there are.
-pub(crate) fn named(designed: &Designed, name: &str) -> Result<Map<String, Json>> {
+/// What a name means: a question, a change and a structure, as far as there are.
+pub(crate) fn named(designed: &Designed, named: Named) -> Result<Map<String, Json>> {
     let design = &designed.design;
     let mut object = Map::new();
     let studied = || Study::of(&designed.model, &designed.options, design);
-    if let Some(at) = design.plans.iter().position(|p| p.name == name) {
+    if let Some(at) = named.question {
         object.insert("question".into(), question(designed, &studied()?, at));
     }
-    if let Some(at) = design.writes.iter().position(|w| w.name == name) {
+    if let Some(at) = named.change {
         object.insert("change".into(), change(designed, &studied()?, at));
     }
-    if let Some(at) = design.structures.iter().position(|s| s.name == name) {
+    if let Some(at) = named.structure {
         object.insert("structure".into(), structure(designed, &studied()?, at));
     }
     Ok(object)
@@ -161,14 +162,24 @@ fn names(structures: &[&Structure]) -> Vec<String> {
 
 /// Both prices of each statement, or of the one that is asked for.
 pub(crate) fn versus(ours: &Designed, other: &Designed, wanted: Option<&str>) -> Result<Json> {
-    let known = |name: &str| statements(&ours.design).any(|(own, ..)| own == name);
-    if let Some(name) = wanted.filter(|name| !known(name)) {
+    let named = wanted.map(|name| (name, Named::find(&ours.design, name)));
+    if let Some((name, found)) = named
+        && found.question.or(found.change).is_none()
+    {
         bail!("there is no question or change `{name}`");
     }
+    // Changes come behind the questions.
+    let questions = ours.design.plans.len();
+    let is_wanted = |at: usize| {
+        named.is_none_or(|(_, found)| {
+            found.question == Some(at) || found.change.is_some_and(|c| questions + c == at)
+        })
+    };
     let compared: Vec<Json> = statements(&ours.design)
         .zip(statements(&other.design))
-        .filter(|((name, ..), _)| wanted.is_none_or(|wanted| wanted == *name))
-        .map(|((name, weight, cost), (_, _, other))| {
+        .enumerate()
+        .filter(|(at, _)| is_wanted(*at))
+        .map(|(_, ((name, weight, cost), (_, _, other)))| {
             json!({ "name": name, "weight": weight, "cost": cost, "other": other })
         })
         .collect();

@@ -12,6 +12,7 @@ mod explain;
 mod explained;
 mod fmt;
 mod load;
+mod named;
 mod put;
 mod reasons;
 mod refresh;

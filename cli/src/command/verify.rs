@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::argument::{DatabaseFolder, Format};
 use crate::terminal::Terminal;
+use crate::words::counted;
 use anyhow::Result;
 use clap::Args;
 use querent::Database;
@@ -67,8 +68,13 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         if let Some(after) = after.as_ref().filter(|_| !before.is_clean()) {
             writeln!(
                 terminal.out,
-                "{mended} rows mended, {} findings are left",
-                after.total()
+                "{} mended, {} left",
+                counted(mended as usize, "row"),
+                match after.total() {
+                    0 => "nothing is".to_owned(),
+                    1 => "1 finding is".to_owned(),
+                    n => format!("{n} findings are"),
+                }
             )?;
             for finding in &after.findings {
                 writeln!(terminal.out, "{finding}")?;
@@ -87,8 +93,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
 
 fn summary(report: &Report) -> String {
     let looked = format!(
-        "{} rows of {} structures compared",
-        report.rows, report.structures
+        "{} of {} compared",
+        counted(report.rows as usize, "row"),
+        counted(report.structures, "structure")
     );
     if report.is_clean() {
         return format!("{looked}: all is well");

@@ -18,7 +18,7 @@ mod tests;
 pub use error::CodecError;
 pub use json::{check_text, from_json, json_from_line, to_json};
 pub use record::{Named, RecordLayout};
-pub use row::{entity_row_from_json, entity_row_to_json};
+pub use row::{entity_key_from_json, entity_row_from_json, entity_row_to_json};
 pub use text::{from_text, to_text};
 
 use crate::model::{EntityId, Field, Model, Type};

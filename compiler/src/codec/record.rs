@@ -1,7 +1,8 @@
 //! Fact rows from records of cells under one header (CSV), or of named arguments.
 
 use super::row::{
-    Slot, TYPE, field_named, fill_row, has_type_field, slot_of, slots, subtype_named, unknown_field,
+    Slot, TYPE, field_named, fill_key, fill_row, has_type_field, slot_of, slots, subtype_named,
+    unknown_field,
 };
 use super::{CodecError, from_text, join, parts, scalar};
 use crate::diagnostic::nearest;
@@ -125,6 +126,19 @@ impl RecordLayout {
             let optional = is_optional(model, slot.field);
             let value = read(model, &slot.ty, optional, source, &cell);
             value.map(Some).map_err(|e| e.at(slot.name))
+        })
+    }
+
+    /// The key of a record whose row cannot be read otherwise, where its cells can be.
+    pub fn key<S: AsRef<str>>(&self, model: &Model, cells: &[S]) -> Option<Vec<Value>> {
+        let cell = |at: usize| cells.get(at).map_or("", AsRef::as_ref);
+        if cells.len() != self.columns {
+            return None;
+        }
+        fill_key(model, self.entity, |slot| {
+            let (_, source) = self.fields.iter().find(|(f, _)| *f == slot.field)?;
+            let optional = is_optional(model, slot.field);
+            read(model, &slot.ty, optional, source, &cell).ok()
         })
     }
 

@@ -46,6 +46,13 @@ pub fn entity_row_from_json(
     })
 }
 
+/// The key of an instance whose row cannot be read otherwise, where its fields can be.
+pub fn entity_key_from_json(model: &Model, entity: EntityId, json: &Json) -> Option<Vec<Value>> {
+    fill_key(model, entity, |slot| {
+        from_json(model, &slot.ty, false, json.get(slot.name)?).ok()
+    })
+}
+
 /// The object from which [`entity_row_from_json`] reads the row again, given its concrete entity.
 pub fn entity_row_to_json(model: &Model, entity: EntityId, row: &[Value]) -> Map<String, Json> {
     let root = model.root(entity);
@@ -101,6 +108,24 @@ pub(super) fn fill_row<'m>(
         Some(error) => Err(error),
         None => Ok(row),
     }
+}
+
+/// The flat key of an instance, where each of its fields can be read.
+pub(super) fn fill_key<'m>(
+    model: &'m Model,
+    entity: EntityId,
+    mut read: impl FnMut(&Slot<'m>) -> Option<Value>,
+) -> Option<Vec<Value>> {
+    let root = model.root(entity);
+    let mut flat = Vec::new();
+    for &slot in &root.key {
+        match read(&slot_of(model, *root.fields.get(slot)?)?)? {
+            Value::Null => return None,
+            Value::Key(parts) => flat.extend(parts),
+            value => flat.push(value),
+        }
+    }
+    Some(flat)
 }
 
 /// The first attribute of a reference that does not agree with it.

@@ -7,7 +7,7 @@ use super::sizes::{Thermometer, findings};
 use super::writes::effect_steps;
 use super::{
     Design, DesignError, Finding, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId,
-    WritePlan, WriteStep, build, change, equality, expiry,
+    WritePlan, WriteStep, build, change, equality, expiry, key_of,
 };
 use crate::diagnostic::codes::UNSTATED;
 use crate::model::Model;
@@ -71,7 +71,10 @@ pub(super) fn assemble(
             }
             cost += option.cost;
             let found = planner.stats.found(entity, filter);
-            steps.push(WriteStep {
+            let named = key_of(model, entity, filter).is_some();
+            // What is checked by its key is found by that.
+            let checked = named && options.target.cost.rules.checks;
+            steps.extend((!checked).then(|| WriteStep {
                 op: "find".into(),
                 structure: mapping.name(plan.root.first_read()),
                 purpose: Purpose::Find(model.entity(entity).name.clone()),
@@ -79,9 +82,10 @@ pub(super) fn assemble(
                 rows_max: found.max,
                 reads: option.rows,
                 popular: 0.0,
+                all: false,
                 cost: option.cost,
-            });
-            finds.push(plan);
+            }));
+            finds.push((!named).then_some(plan));
         }
         cost += effect_steps(programme, selection, &mapping, &access, writer, &mut steps);
         writes.push(WritePlan {
@@ -105,6 +109,7 @@ pub(super) fn assemble(
             rows_max: 1.0,
             reads: 1.0,
             popular: 0.0,
+            all: false,
             cost: read,
         }];
         let mut cost = constants.change + read;
@@ -124,7 +129,11 @@ pub(super) fn assemble(
     equality::hash_long_parts(
         model,
         &mut mapping.structures,
-        all_plans.chain(writes.iter().flat_map(|w: &WritePlan| &w.finds)),
+        all_plans.chain(
+            writes
+                .iter()
+                .flat_map(|w: &WritePlan| w.finds.iter().flatten()),
+        ),
         options.target.limits.key_bytes,
     );
     let mut thermometer = Thermometer {

@@ -108,13 +108,16 @@ impl Mapping {
             }
             Op::Merge {
                 input,
-                list,
+                lists,
                 get,
                 order,
                 estimate,
             } => {
                 let input = Box::new(self.op(input, frames)?);
-                let list: Option<Vec<_>> = list.iter().map(|t| self.term(t, frames)).collect();
+                let rewritten = lists
+                    .iter()
+                    .map(|list| list.iter().map(|t| self.term(t, frames)).collect());
+                let lists: Option<Vec<Vec<_>>> = rewritten.collect();
                 let get = self.get(get, frames)?;
                 let order: Option<Vec<_>> = order
                     .iter()
@@ -122,7 +125,7 @@ impl Mapping {
                     .collect();
                 Op::Merge {
                     input,
-                    list: list?,
+                    lists: lists?,
                     get,
                     order: order?,
                     estimate: *estimate,
@@ -263,7 +266,7 @@ impl Mapping {
 
     fn term(&self, term: &Term, frames: &[Option<ShapeId>]) -> Option<Term> {
         Some(match term {
-            Term::Const(_) | Term::Param(..) | Term::Item => term.clone(),
+            Term::Const(_) | Term::Param(..) | Term::Item(..) => term.clone(),
             Term::Column {
                 frame,
                 column,
@@ -414,7 +417,11 @@ fn snake(name: &str) -> String {
 /// The techniques that a structure is made of, by name.
 pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
     let identity = super::shape::is_identity(model, s);
-    let copied = |e: &Expr| matches!(e, Expr::Path { steps, leaf, .. } if !steps.is_empty() && !is_key_leaf(model, steps, leaf));
+    let copied = |e: &Expr| match e {
+        Expr::Path { steps, leaf, .. } => !steps.is_empty() && !is_key_leaf(model, steps, leaf),
+        Expr::Aggregate(a) => a.copies(),
+        _ => false,
+    };
     let rounded = |e: &Expr| matches!(e, Expr::Call(f, _) if f.rounds_time());
     let time_desc = s.clustering.iter().any(|(e, d)| {
         let scope = crate::view::typing::Scope::new(model, s.anchor, &s.over);
@@ -439,7 +446,9 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
         ),
         (
             "counter",
-            s.columns.iter().any(|c| matches!(c, Expr::Aggregate(_))),
+            s.columns
+                .iter()
+                .any(|c| matches!(c, Expr::Aggregate(a) if !a.copies())),
         ),
         ("composite-key-index", s.key_len() > 1 && !identity),
         (

@@ -2,12 +2,13 @@
 //! the rows that each structure gets written.
 
 use super::assumed::LIST;
+use super::named::{self, Loop, Named, key_of};
 use super::popular_key::{met, totals};
 use super::shape::reference_paths;
 use super::stats::{Extent, NONE, Stats};
 use crate::model::{
-    Change, Compare, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred,
-    Query, ReferenceId, Statement, Type,
+    Change, Direction, EntityId, Expr, Field, Item, Leaf, Model, OnDelete, ParamId, Pred, Query,
+    ReferenceId, Statement, Type,
 };
 use crate::view::reads::{Position, Route, RouteStep, reads};
 use crate::view::typing::Scope;
@@ -24,6 +25,10 @@ pub(crate) struct Effect {
     pub(crate) kind: EffectKind,
     /// How many instances per change.
     pub(crate) count: Extent,
+    /// What names them.
+    pub(crate) name: Option<Named>,
+    /// Of what is inserted, the instances that it refers to.
+    pub(crate) links: BTreeMap<ReferenceId, (EntityId, Named)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,13 +83,6 @@ pub(crate) fn find_query(model: &Model, entity: EntityId, filter: &[Pred]) -> Qu
     }
 }
 
-/// Whether a filter is the key of one instance, all of it and nothing else.
-pub(crate) fn by_key(model: &Model, entity: EntityId, filter: &[Pred]) -> bool {
-    let keys = super::shape::key_paths(model, model.entity(entity).root);
-    let equals = |p: &Pred, key: &Expr| matches!(p, Pred::Compare(a, Compare::Eq, b) if a == key || b == key);
-    filter.len() == keys.len() && keys.iter().all(|key| filter.iter().any(|p| equals(p, key)))
-}
-
 /// Instances of a subtype, as a filter on its root.
 pub fn type_filter(model: &Model, root: EntityId, entity: EntityId) -> Option<Pred> {
     let members = model.type_members(root);
@@ -126,7 +124,7 @@ pub(crate) fn finds(change: &Change) -> Vec<(EntityId, &[Pred])> {
 pub(crate) fn effects(stats: &Stats, change: &Change, found: &[Extent]) -> Vec<Effect> {
     let mut out = Vec::new();
     let mut found = found.iter().copied();
-    collect_effects(stats, change, &change.statements, ONE, &mut found, &mut out);
+    collect_effects(stats, change, &change.statements, &[], &mut found, &mut out);
     merged(out)
 }
 
@@ -134,51 +132,65 @@ fn collect_effects(
     stats: &Stats,
     change: &Change,
     statements: &[Statement],
-    times: Extent,
+    loops: &[Loop],
     found: &mut dyn Iterator<Item = Extent>,
     out: &mut Vec<Effect>,
 ) {
     let model = stats.model;
+    let times = loops
+        .iter()
+        .fold(ONE, |times, (_, size)| times.times(*size));
+    // Who is named by nothing that a loop goes over is the same one each time.
+    let named = |entity: EntityId, filter: &[Pred], rows: Extent| {
+        let key = key_of(model, entity, filter);
+        let name = key.map(|key| Named::inside(key, loops));
+        let times = name.as_ref().map_or(times, |name| name.count);
+        (name, times.times(rows))
+    };
     for statement in statements {
         match statement {
-            Statement::Insert { entity, .. } => {
+            Statement::Insert { entity, values, .. } => {
                 let entity = model.entity(*entity).root;
                 out.push(Effect {
                     entity,
                     kind: EffectKind::Insert,
                     count: times,
+                    name: named::inserted(model, entity, values, loops),
+                    links: named::links(model, entity, values, loops),
                 });
             }
-            Statement::Update { entity, set, .. } => {
+            Statement::Update {
+                entity,
+                set,
+                filter,
+                ..
+            } => {
                 let rows = found.next().unwrap_or(ONE);
+                let (name, count) = named(*entity, filter, rows);
                 let entity = model.entity(*entity).root;
                 let slots = set.iter().map(|(slot, _)| *slot).collect();
                 let slots = written(model, entity, slots);
-                let count = Extent {
-                    avg: times.avg * rows.avg,
-                    max: times.max * rows.max,
-                };
                 out.push(Effect {
                     entity,
                     kind: EffectKind::Update(slots),
                     count,
+                    name,
+                    links: BTreeMap::new(),
                 });
             }
-            Statement::Delete { entity, .. } => {
+            Statement::Delete { entity, filter, .. } => {
                 let rows = found.next().unwrap_or(ONE);
-                let count = Extent {
-                    avg: times.avg * rows.avg,
-                    max: times.max * rows.max,
-                };
+                let (name, count) = named(*entity, filter, rows);
+                let start = out.len();
                 delete_effects(stats, model.entity(*entity).root, count, out, &mut vec![]);
+                if let Some(deleted) = out.get_mut(start) {
+                    deleted.name = name;
+                }
             }
-            Statement::ForEach { list, body, .. } => {
-                let size = list_size(change, *list);
-                let times = Extent {
-                    avg: times.avg * size.avg,
-                    max: times.max * size.max,
-                };
-                collect_effects(stats, change, body, times, found, out);
+            Statement::ForEach { list, item, body } => {
+                let mut inside = loops.to_vec();
+                inside.push((*item, list_size(change, *list)));
+                collect_effects(stats, change, body, &inside, found, out);
             }
         }
     }
@@ -223,6 +235,8 @@ pub(crate) fn delete_effects(
         entity,
         kind: EffectKind::Delete,
         count,
+        name: None,
+        links: BTreeMap::new(),
     });
     if above.contains(&entity) {
         return;
@@ -245,6 +259,8 @@ pub(crate) fn delete_effects(
                     entity: from,
                     kind: EffectKind::Update(slots),
                     count,
+                    name: None,
+                    links: BTreeMap::new(),
                 });
             }
             OnDelete::Refuse => {}
@@ -253,19 +269,30 @@ pub(crate) fn delete_effects(
     above.pop();
 }
 
-/// Effects of one kind on one entity are one effect.
+/// Effects of one kind on instances of one entity that nothing names are one effect, and so are
+/// the updates of one and the same instance, which is written once.
 pub(crate) fn merged(effects: Vec<Effect>) -> Vec<Effect> {
     let mut out: Vec<Effect> = Vec::new();
     for effect in effects {
-        match out
-            .iter_mut()
-            .find(|e| e.entity == effect.entity && e.kind == effect.kind)
-        {
-            Some(known) => {
-                known.count.avg += effect.count.avg;
-                known.count.max += effect.count.max;
+        let alike = |e: &&mut Effect| {
+            e.entity == effect.entity && e.name == effect.name && e.links == effect.links
+        };
+        let mut known = out.iter_mut().filter(alike);
+        let unnamed = effect.name.is_none();
+        let same = match &effect.kind {
+            EffectKind::Update(_) if !unnamed => {
+                known.find(|e| matches!(e.kind, EffectKind::Update(_)))
             }
-            None => out.push(effect),
+            kind => known.find(|e| unnamed && e.kind == *kind),
+        };
+        match (same, effect.kind.clone()) {
+            (Some(known), EffectKind::Update(slots)) if !unnamed => {
+                if let EffectKind::Update(before) = &mut known.kind {
+                    before.extend(slots);
+                }
+            }
+            (Some(known), _) => known.count = known.count.and(effect.count),
+            (None, _) => out.push(effect),
         }
     }
     out

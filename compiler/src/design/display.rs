@@ -2,8 +2,8 @@
 
 use crate::codec::to_text;
 use crate::model::{
-    Binary, Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred, Query, RecordField, Type,
-    Unfold,
+    AggregateFn, Binary, Direction, Expr, Function, Leaf, Many, Model, NodeId, Pred, Query,
+    RecordField, Type, Unfold,
 };
 use crate::value::Value;
 use crate::view::Structure;
@@ -253,8 +253,11 @@ impl<'a> Printer<'a> {
                         .trim_end_matches('@')
                         .to_string(),
                 };
-                let distinct = if a.distinct { "distinct " } else { "" };
-                format!("{}({distinct}{arg})", a.function.name())
+                match (a.function, a.distinct) {
+                    (AggregateFn::Only, _) => arg,
+                    (function, true) => format!("{}(distinct {arg})", function.name()),
+                    (function, false) => format!("{}({arg})", function.name()),
+                }
             }
             Expr::Nested(from, query) => {
                 let inner = self.inner(*from, &query.over);

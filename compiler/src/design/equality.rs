@@ -84,13 +84,13 @@ impl Uses {
             }
             Op::Merge {
                 input,
-                list,
+                lists,
                 get,
                 order,
                 ..
             } => {
                 self.op(input, ordered);
-                list.iter().for_each(|t| self.term(t));
+                lists.iter().flatten().for_each(|t| self.term(t));
                 order.iter().for_each(|(t, _)| self.term(t));
                 self.get(get, ordered || !order.is_empty());
             }
@@ -159,7 +159,7 @@ impl Uses {
 
     fn term(&mut self, term: &Term) {
         match term {
-            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
             Term::Key(terms) | Term::Call(_, terms) => terms.iter().for_each(|t| self.term(t)),
             Term::Binary(_, a, b) | Term::At(a, b) => {
                 self.term(a);

@@ -142,16 +142,21 @@ impl Design {
             }
             Op::Merge {
                 input,
-                list,
+                lists,
                 get,
                 estimate,
                 ..
             } => {
                 let mut frames = self.op_steps(model, input, outer, out);
-                for term in list {
+                for term in lists.iter().flatten() {
                     self.term_steps(model, term, &frames, out);
                 }
-                out.push(self.get_step(model, "merge", get, estimate));
+                let mut step = self.get_step(model, "merge", get, estimate);
+                if let Some(step) = step.as_object_mut().filter(|_| lists.len() > 1) {
+                    // Every combination of their elements is read.
+                    step.insert("lists".into(), lists.len().into());
+                }
+                out.push(step);
                 frames.push(self.frame(model, get));
                 frames
             }
@@ -319,7 +324,7 @@ impl Design {
                 each(std::slice::from_ref(a));
                 each(std::slice::from_ref(b));
             }
-            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
         }
     }
 
@@ -367,7 +372,7 @@ fn told(term: &Term, frames: &[Frame]) -> String {
     match term {
         Term::Const(value) => literal(value),
         Term::Param(..) => "$".into(),
-        Term::Item => "each".into(),
+        Term::Item(..) => "each".into(),
         Term::Column { frame, column, .. } => {
             let frame = frames.get(usize::from(*frame));
             let name = frame.and_then(|f| f.get(usize::from(*column)));

@@ -59,6 +59,16 @@ impl Tried {
         }
     }
 
+    /// Without some of the options.
+    pub(super) fn without(mut self, dropped: impl Fn(&PlanOption) -> bool) -> Tried {
+        self.options.retain(|(o, _)| !dropped(o));
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.options.is_empty()
+    }
+
     /// Whether the statement keeps to the limits: not where that is out of proportion.
     pub(super) fn bounded(&self) -> bool {
         let cheapest = |o: &mut dyn Iterator<Item = &(PlanOption, Against)>| {
@@ -88,14 +98,19 @@ impl Tried {
             anyway: vec![],
             bounded,
         };
+        self.join(&mut reader);
+        reader
+    }
+
+    /// Adds what the limits leave to what a statement has already.
+    pub(super) fn join(self, reader: &mut Reader) {
         for (option, against) in self.options {
             match against {
-                Against::Size if bounded => reader.anyway.push(option),
-                Against::Heat if bounded => {}
+                Against::Size if reader.bounded => reader.anyway.push(option),
+                Against::Heat if reader.bounded => {}
                 _ => reader.options.push(option),
             }
         }
-        reader
     }
 }
 

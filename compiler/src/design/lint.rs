@@ -3,14 +3,17 @@
 //! that no structure finds.
 
 use super::assumed::FEW;
+use super::display::Printer;
+use super::options::is_counter;
 use super::popular_key::totals;
 use super::select::Reader;
 use super::sizes::{Finding, Subject, grouped};
 use super::target::Target;
-use super::{Design, PricedPlan, Purpose, WritePlan};
+use super::{Design, PricedPlan, Purpose, WritePlan, WriteStep};
 use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Schema};
-use crate::view::Structure;
+use crate::view::typing::Scope;
+use crate::view::{Kind, Structure};
 use serde_json::Value;
 
 /// Findings about a design of a given schema, whose structures come first in it.
@@ -23,12 +26,25 @@ pub(super) fn lint(
     let given = schema.structures.len();
     let mut out = Vec::new();
     for s in design.structures.iter().take(given) {
-        let counts = |e: &&Expr| matches!(e, Expr::Aggregate(_));
-        let counted = s.columns.iter().filter(counts).count();
-        if target.capabilities.counters_apart && counted > 0 && counted < s.columns.len() {
+        let scope = Scope::new(model, s.anchor, &s.over);
+        let counts = |e: &&Expr| is_counter(model, &scope, e);
+        let (counters, values): (Vec<&Expr>, Vec<&Expr>) = s.columns.iter().partition(counts);
+        let counted = counters.len();
+        // A group is one transition of all that it keeps, whatever that is.
+        let lists = s.kind == Kind::Lists;
+        if let (true, true, Some(counter), Some(value)) = (
+            target.capabilities.counters_apart,
+            lists,
+            counters.first(),
+            values.first(),
+        ) {
+            let printer = Printer::of_structure(model, s);
             let message = format!(
-                "`{}` keeps counters and other values in one row, which {} does not allow",
-                s.name, target.name
+                "`{}` keeps the counter `{}` beside `{}` in one row, which {} does not allow",
+                s.name,
+                printer.expr(counter),
+                printer.expr(value),
+                target.name
             );
             let help = "give the counters a structure of their own, with the same key";
             let subject = Subject::Structure(schema.name.clone(), s.name.clone());
@@ -81,10 +97,34 @@ pub(super) fn lint(
             ));
         }
     }
+    for write in design.writes.iter().take(model.changes.len()) {
+        let subject = || Subject::Change(write.name.clone());
+        let finds = write.finds.iter().flatten();
+        let found = finds.flat_map(|plan| scans(&design.plan_steps(model, plan)));
+        for (structure, rows) in found.filter(|(_, rows)| *rows > FEW) {
+            let all = grouped(rows);
+            let message = format!(
+                "`{}` reads all {all} rows of `{structure}` to find what it changes",
+                write.name
+            );
+            let help = "keep a structure whose `by` is what the change compares with `=`";
+            let of = (rows, FEW);
+            out.push(finding(SCANS, &structure, subject(), of, message, help));
+        }
+        for scan in scanned_referrers(design, write) {
+            out.push(finding(
+                SCANS,
+                scan.structure,
+                subject(),
+                (scan.rows, FEW),
+                scan.message,
+                &scan.help,
+            ));
+        }
+    }
     for (s, note) in design.structures.iter().zip(&design.notes).take(given) {
         let steps = design.writes.iter().flat_map(|w| &w.steps);
-        let read =
-            |step: &super::WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
+        let read = |step: &WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
         if note.serves.is_empty()
             && note.home_of.is_empty()
             && !steps.clone().any(read)
@@ -121,7 +161,7 @@ const FAR_MORE: f64 = 20.0;
 /// Findings about a design that nobody gave: plans that read a structure as a whole for a few of its
 /// rows. `readers`: the questions, then the finds of changes, with all ways to answer them.
 pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Vec<Finding> {
-    let question = |p: &PricedPlan| (Subject::Question(p.name.clone()), p.plan.clone());
+    let question = |p: &PricedPlan| (Subject::Question(p.name.clone()), Some(p.plan.clone()));
     let found = |w: &WritePlan| {
         let subject = Subject::Change(w.name.clone());
         let finds = w.finds.clone().into_iter();
@@ -135,6 +175,8 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
     // What a mix never asks costs nothing there.
     let asked = plans.zip(readers).filter(|(_, r)| r.weight > 0.0);
     for ((subject, plan), reader) in asked {
+        // What a key names is read by it.
+        let Some(plan) = plan else { continue };
         for search in searched(design, &design.plan_steps(model, &plan)) {
             if search.rows <= MANY || search.rows <= FAR_MORE * search.used {
                 continue;
@@ -166,7 +208,60 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
             ));
         }
     }
+    let weights = design.writes.iter().take(model.changes.len());
+    for write in weights.filter(|w| w.weight > 0.0) {
+        // How many refer to one is what is made use of.
+        for scan in scanned_referrers(design, write)
+            .into_iter()
+            .filter(|s| s.rows > MANY)
+        {
+            out.push(finding(
+                SEARCHES,
+                scan.structure,
+                Subject::Change(write.name.clone()),
+                (scan.rows, 0.0),
+                scan.message,
+                "at this rate, keeping a structure that has them together would cost the changes \
+                 more than the reads of all rows",
+            ));
+        }
+    }
     out
+}
+
+/// A read of a change that goes through everything to find who refers to an instance.
+struct Scan<'d> {
+    structure: &'d str,
+    rows: f64,
+    message: String,
+    help: String,
+}
+
+/// The reads of a change that find referrers without a structure that has them together.
+fn scanned_referrers<'d>(design: &'d Design, write: &'d WritePlan) -> Vec<Scan<'d>> {
+    let scan = |step: &'d WriteStep| {
+        let Purpose::Referrers(entity, reference) = &step.purpose else {
+            return None;
+        };
+        let at = design
+            .structures
+            .iter()
+            .position(|s| s.name == step.structure)?;
+        let rows = design.notes.get(at)?.sizes.rows;
+        (step.all && rows > FEW).then(|| Scan {
+            structure: &step.structure,
+            rows,
+            message: format!(
+                "`{}` reads all {} rows of `{}` to find every {entity} that refers to what it \
+                 changes by `{reference}`",
+                write.name,
+                grouped(rows),
+                step.structure,
+            ),
+            help: format!("keep a structure of {entity} whose `by` is `{reference}`"),
+        })
+    };
+    write.steps.iter().filter_map(scan).collect()
 }
 
 fn name(subject: &Subject) -> String {

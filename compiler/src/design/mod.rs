@@ -3,6 +3,7 @@
 pub mod access;
 mod assemble;
 pub mod assumed;
+mod atomic;
 mod build;
 mod change;
 pub mod display;
@@ -13,6 +14,7 @@ mod flip;
 mod json;
 mod limits;
 mod lint;
+mod named;
 mod options;
 mod plan;
 pub mod popular_key;
@@ -37,6 +39,7 @@ mod worst;
 mod writes;
 
 pub use change::type_filter;
+pub use named::{is_same_kind, key_of, reads_beyond};
 pub use options::free_order;
 pub(crate) use options::{determines, maintainable};
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
@@ -217,6 +220,10 @@ impl std::error::Error for DesignError {}
 /// How often a design that breaks a limit of partitions is made again with what it has shown: each
 /// time at least one structure is known to keep more than was assumed.
 const ATTEMPTS: usize = 6;
+/// How often plans are looked for among what was chosen, as long as each time makes the design
+/// cheaper by this fraction.
+const ROUNDS: usize = 4;
+const WORTH: f64 = 1e-3;
 
 /// Designs a model.
 pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
@@ -256,7 +263,11 @@ fn remake<'m>(
 ) -> Result<Made<'m>, DesignError> {
     let (mix, at) = mix_of(model, options)?;
     let mut learned = Learned::default();
-    let prepared = Prepared::after(model, options, at, &learned)?;
+    let mut prepared = Prepared::after(model, options, at, &learned)?;
+    let selection = prepared.programme(options).selection_of(design);
+    if let Some(selection) = selection.as_ref().filter(|_| options.given.is_none()) {
+        prepared.widen(selection, at);
+    }
     let programme = prepared.programme(options);
     let selection = programme.selection_of(design);
     let again = selection.and_then(|selection| {
@@ -287,15 +298,13 @@ fn attempt<'m>(
     learned: &mut Learned,
 ) -> Result<Option<Made<'m>>, DesignError> {
     let (mix, at) = mix_of(model, options)?;
-    let prepared = Prepared::after(model, options, at, learned)?;
+    let mut prepared = Prepared::after(model, options, at, learned)?;
     // A design that may lose facts has no home for the numbers.
     if !options.lossy && learned.wishes(prepared.planner()) {
         return Ok(None);
     }
+    let selection = chosen(&mut prepared, options, at).ok_or(DesignError::Infeasible)?;
     let programme = prepared.programme(options);
-    let selection = programme
-        .solve(&BTreeSet::new())
-        .ok_or(DesignError::Infeasible)?;
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     let found = match &options.given {
         Some(schema) => lint::lint(model, &options.target, &design, schema),
@@ -303,6 +312,8 @@ fn attempt<'m>(
     };
     drop(programme);
     design.warnings.extend(found);
+    let halves = atomic::findings(model, &options.target, &design);
+    design.warnings.extend(halves);
     for finding in &mut design.warnings {
         finding.mixes.extend(mix.clone());
     }
@@ -316,6 +327,33 @@ fn attempt<'m>(
         selection,
         design,
     }))
+}
+
+/// The cheapest selection over all plans, those among its own structures included.
+fn chosen(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Selection> {
+    let solve = |prepared: &Prepared| prepared.programme(options).solve(&BTreeSet::new());
+    let mut selection = solve(prepared)?;
+    // What a person gave, and what is drawn at random, is read as it was first planned.
+    if options.given.is_some() || options.sample.is_some() {
+        return Some(selection);
+    }
+    for _ in 0..ROUNDS {
+        if !prepared.widen(&selection, mix) {
+            break;
+        }
+        let again = solve(prepared)?;
+        let (before, bound) = (selection.cost, again.bound);
+        if again.cost <= before {
+            selection = again;
+        } else {
+            // A search that ends before its proof may miss what it found before.
+            selection = prepared.programme(options).bounded(selection, bound);
+        }
+        if selection.cost > before * (1.0 - WORTH) {
+            break;
+        }
+    }
+    Some(selection)
 }
 
 fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), DesignError> {

@@ -69,15 +69,15 @@ pub enum Op {
         /// Price.
         estimate: Estimate,
     },
-    /// For each input tuple and each distinct element of a list, the rows of a get in which
-    /// [`Term::Item`] is that element, merged in the order given (concatenated if it is empty);
-    /// appends a frame.
+    /// For each input tuple and each combination of distinct elements of lists, the rows of a get
+    /// in which [`Term::Item`] is such an element, merged in the order given (concatenated if it is
+    /// empty); appends a frame.
     Merge {
         /// Input.
         input: Box<Op>,
-        /// The list: a parameter, or several terms.
-        list: Vec<Term>,
-        /// What is read for each element.
+        /// The lists, at least one: each a parameter, or several terms.
+        lists: Vec<Vec<Term>>,
+        /// What is read for each combination.
         get: Get,
         /// The order of the result, which each get gives by itself.
         order: Vec<(Term, Direction)>,
@@ -184,6 +184,27 @@ impl Op {
             | Op::Aggregate { input, .. } => input.first_read(),
         }
     }
+
+    /// Adds to the price of the last step that reads a structure, wherever the plan reads it.
+    pub(super) fn charge(&mut self, structure: StructureId, cost: f64) {
+        match self {
+            Op::Input | Op::Unite { .. } => {}
+            Op::Get { get, estimate, .. } | Op::Merge { get, estimate, .. }
+                if get.structure == structure =>
+            {
+                estimate.cost += cost;
+            }
+            Op::Get { input, .. }
+            | Op::Merge { input, .. }
+            | Op::Elements { input, .. }
+            | Op::Filter { input, .. }
+            | Op::Distinct { input, .. }
+            | Op::Sort { input, .. }
+            | Op::Page { input, .. }
+            | Op::Limit { input, .. }
+            | Op::Aggregate { input, .. } => input.charge(structure, cost),
+        }
+    }
 }
 
 /// One aggregate over the tuples of a group.
@@ -249,8 +270,8 @@ pub enum Term {
     Const(Value),
     /// A parameter, or a part of it.
     Param(ParamId, Vec<u16>),
-    /// The current element of the enclosing [`Op::Merge`].
-    Item,
+    /// The current element of a list of the enclosing [`Op::Merge`], or a part of it.
+    Item(u16, Vec<u16>),
     /// A column of a frame, or a part of it (record fields; scalars of a `Value::Key`).
     Column {
         /// Frame of the tuple.

@@ -2,13 +2,13 @@
 //! statement, effects of every change, and what must be kept whatever it costs.
 
 use super::limits::Tried;
-use super::options::{PlanOption, Planner};
-use super::select::{Home, Programme, Reader, Writer};
+use super::options::{PlanOption, Planner, undominated};
+use super::select::{Home, Programme, Reader, Selection, Writer};
 use super::shape::{self, Requirement, Shape, ShapeId, field_paths};
 use super::spread::{Learned, spread};
 use super::stats::Extent;
 use super::target::Support;
-use super::{DesignError, Options, change, expiry, support};
+use super::{DesignError, Options, change, expiry, named, support};
 use crate::model::{Change, Expr, Leaf, Model, Type};
 use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ impl<'m> Prepared<'m> {
         mix: usize,
         learned: &Learned,
     ) -> Result<Self, DesignError> {
-        let weight = |rates: &[f64]| rates.get(mix).or(rates.first()).copied().unwrap_or(0.0);
+        let weight = |rates: &[f64]| weight(rates, mix);
         let mut planner = Planner::new(model, &options.target);
         planner.pressure.learned.clone_from(learned);
         if model.timed {
@@ -68,10 +68,7 @@ impl<'m> Prepared<'m> {
         if rules.support != Support::Shared {
             support::offer(&mut planner);
         }
-        let mut tried: Vec<Tried> = Vec::new();
-        for (question, options) in model.questions.iter().zip(enumerated.questions) {
-            tried.push(Tried::new(&planner, weight(&question.rates), options));
-        }
+        let tried = enumerated.tried(&planner, mix);
         let mut writers = Vec::new();
         let checked = |e| {
             let checks = if rules.checks {
@@ -81,20 +78,12 @@ impl<'m> Prepared<'m> {
             };
             (e, checks)
         };
-        for (change, mut finds) in model.changes.iter().zip(enumerated.finds) {
+        for change in &model.changes {
             let weight = weight(&change.rates);
             let found: Vec<Extent> = change::finds(change)
                 .into_iter()
                 .map(|(entity, filter)| planner.stats.found(entity, filter))
                 .collect();
-            // To find the instance of a given key is to check that it is there.
-            for (options, (entity, filter)) in finds.iter_mut().zip(change::finds(change)) {
-                if !rules.checks && change::by_key(model, entity, filter) {
-                    options.iter_mut().for_each(|o| o.cost = 0.0);
-                }
-            }
-            let finds = finds.into_iter();
-            tried.extend(finds.map(|options| Tried::new(&planner, weight, options)));
             let effects = change::effects(&planner.stats, change, &found);
             writers.push(Writer {
                 weight,
@@ -128,6 +117,29 @@ impl<'m> Prepared<'m> {
             writer.weight = weight;
         }
         Ok(prepared)
+    }
+
+    /// Looks for plans among what was chosen: of a large question only the cheapest partial plans
+    /// are followed, and with fewer candidates there are fewer to drop. Whether there are new ones,
+    /// which may do without something that was chosen.
+    pub(super) fn widen(&mut self, chosen: &Selection, mix: usize) -> bool {
+        self.planner.within = Some(chosen.shapes.clone());
+        let found = round(&mut self.planner);
+        self.planner.within = None;
+        let mut new = false;
+        let tried = found.tried(&self.planner, mix);
+        for (reader, tried) in self.readers.iter_mut().zip(tried) {
+            let known = |o: &PlanOption| {
+                let mut all = reader.options.iter().chain(&reader.anyway);
+                let beats = |k: &PlanOption| k.cost <= o.cost && k.requires.is_subset(&o.requires);
+                all.any(beats) || !o.requires.iter().all(|r| chosen.has(r))
+            };
+            let tried = tried.without(known);
+            new |= !tried.is_empty();
+            tried.join(reader);
+            reader.options = undominated(std::mem::take(&mut reader.options));
+        }
+        new
     }
 
     /// How often instances expire, of each expiry, where changes have these weights: what was
@@ -390,7 +402,34 @@ fn round(planner: &mut Planner) -> Enumerated {
     out
 }
 
+/// What a statement weighs in a mix.
+fn weight(rates: &[f64], mix: usize) -> f64 {
+    rates.get(mix).or(rates.first()).copied().unwrap_or(0.0)
+}
+
 impl Enumerated {
+    /// All statements, with what the limits have against their options.
+    fn tried(self, planner: &Planner, mix: usize) -> Vec<Tried> {
+        let model = planner.model;
+        let mut tried = Vec::new();
+        for (question, options) in model.questions.iter().zip(self.questions) {
+            tried.push(Tried::new(planner, weight(&question.rates, mix), options));
+        }
+        let checks = planner.target.cost.rules.checks;
+        for (change, finds) in model.changes.iter().zip(self.finds) {
+            let weight = weight(&change.rates, mix);
+            for (mut options, (entity, filter)) in finds.into_iter().zip(change::finds(change)) {
+                // To find the instance of a given key is to check that it is there.
+                let key = named::key_of(model, entity, filter);
+                if key.is_some_and(|key| checks || key.len() == filter.len()) {
+                    options.iter_mut().for_each(|o| o.cost = 0.0);
+                }
+                tried.push(Tried::new(planner, weight, options));
+            }
+        }
+        tried
+    }
+
     /// Takes the options of another round for statements that have none.
     fn fill(&mut self, other: Enumerated) {
         let finds = self.finds.iter_mut().flatten();

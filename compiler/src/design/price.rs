@@ -2,8 +2,9 @@
 //! parts, and a design reports the same prices.
 
 use super::change::{Effect, Hit, Need, Needs, finds_referrers};
+use super::named::SharedNeed;
 use super::options::Planner;
-use super::select::{Programme, Selection};
+use super::select::{Programme, Selection, Writer};
 use super::shape::{Requirement, ShapeId};
 use super::spread::{directory, spread};
 use super::stats::{Extent, NONE};
@@ -23,6 +24,8 @@ pub(crate) struct EffectPrices {
 pub(crate) struct NeedPrice {
     pub(crate) rows: f64,
     pub(crate) cost: f64,
+    /// Whether everything is read, because nothing finds what is wanted.
+    pub(crate) all: bool,
 }
 
 impl NeedPrice {
@@ -31,6 +34,7 @@ impl NeedPrice {
         NeedPrice {
             rows: self.rows + other.rows,
             cost: self.cost + other.cost,
+            all: self.all || other.all,
         }
     }
 }
@@ -117,11 +121,13 @@ impl Programme<'_, '_> {
         let readers = self.readers.iter();
         let read = readers.map(|r| r.best(selection).map_or(f64::INFINITY, |o| o.cost));
         let written = self.writers.iter().map(|writer| {
-            let effects = writer.effects.iter().map(|(effect, checks)| {
-                let prices = self.effect_prices(selection, effect, checks);
-                prices.reads.values().map(|r| r.cost).sum::<f64>()
-                    + prices.writes.values().map(|w| w.cost).sum::<f64>()
-            });
+            let effects = self
+                .writer_prices(selection, writer)
+                .into_iter()
+                .map(|prices| {
+                    prices.reads.values().map(|r| r.cost).sum::<f64>()
+                        + prices.writes.values().map(|w| w.cost).sum::<f64>()
+                });
             effects.sum()
         });
         Prices {
@@ -130,13 +136,40 @@ impl Programme<'_, '_> {
         }
     }
 
-    /// What one effect reads and writes under a selection.
-    pub(crate) fn effect_prices(
+    /// What the effects of a change read and write under a selection, one by one. What several of
+    /// them need to read is told of the first.
+    pub(crate) fn writer_prices(
+        &self,
+        selection: &Selection,
+        writer: &Writer,
+    ) -> Vec<EffectPrices> {
+        let mut out = Vec::new();
+        let mut shared: BTreeMap<SharedNeed, (usize, Need, f64)> = BTreeMap::new();
+        for (at, (effect, checks)) in writer.effects.iter().enumerate() {
+            let (needs, prices) = self.effect_prices(selection, effect, checks);
+            for (need, n) in needs {
+                let (read, n) = effect.shared(at, &need, n);
+                let known = shared.entry(read).or_insert((at, need, n));
+                known.2 = known.2.max(n);
+            }
+            out.push(prices);
+        }
+        for ((_, read), (at, need, n)) in shared {
+            let price = self.need_price(selection, &read, n);
+            if let Some(prices) = out.get_mut(at) {
+                prices.reads.insert(need, price);
+            }
+        }
+        out
+    }
+
+    /// What one effect needs to read, and what else it reads and writes under a selection.
+    fn effect_prices(
         &self,
         selection: &Selection,
         effect: &Effect,
         checks: &Needs,
-    ) -> EffectPrices {
+    ) -> (Needs, EffectPrices) {
         let mut needs = checks.clone();
         let mut need = |more: Needs| {
             for (need, n) in more {
@@ -177,8 +210,8 @@ impl Programme<'_, '_> {
                     let price = match &prices {
                         Some(prices) => prices.get(i).copied().unwrap_or_default(),
                         None => NeedPrice {
-                            rows: 0.0,
                             cost: f64::INFINITY,
+                            ..NeedPrice::default()
                         },
                     };
                     let need = Need::Support(shape, route.clone(), branch.about.clone());
@@ -187,14 +220,11 @@ impl Programme<'_, '_> {
                 }
             }
         }
-        let reads = needs.into_iter().map(|(need, n)| {
-            let price = self.need_price(selection, &need, n);
-            (need, price)
-        });
-        EffectPrices {
-            reads: reads.chain(supports).collect(),
+        let prices = EffectPrices {
+            reads: supports,
             writes,
-        }
+        };
+        (needs, prices)
     }
 
     /// What an effect writes of a candidate that keeps at most these columns, route by route.
@@ -311,6 +341,7 @@ impl Programme<'_, '_> {
                 vec![plain(Box::new(move |n| NeedPrice {
                     rows: n,
                     cost: planner.values_cost(entity, n),
+                    all: false,
                 }))]
             }
             Need::Unique(attribute) => {
@@ -320,6 +351,7 @@ impl Programme<'_, '_> {
                 vec![plain(Box::new(move |n| NeedPrice {
                     rows: n,
                     cost: planner.read_cost(among, n, n, 16.0),
+                    all: false,
                 }))]
             }
             // Priced where its structure is at hand.
@@ -330,6 +362,7 @@ impl Programme<'_, '_> {
                 let mut ways = vec![plain(Box::new(move |n| NeedPrice {
                     rows: n * planner.stats.count(referring),
                     cost: planner.referrers_scan_cost(reference, n),
+                    all: true,
                 }))];
                 ways.extend(candidates.filter_map(|shape| {
                     let finder = planner.referrer_finder(shape, reference)?;
@@ -339,6 +372,7 @@ impl Programme<'_, '_> {
                         price: Box::new(move |n| NeedPrice {
                             rows: n * planner.stats.referrers(reference).avg,
                             cost: planner.referrers_cost(reference, n, &finder),
+                            all: false,
                         }),
                     })
                 }));

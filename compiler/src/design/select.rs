@@ -85,11 +85,14 @@ impl Selection {
     }
 
     pub(crate) fn has(&self, r: &Requirement) -> bool {
-        match (self.shapes.get(&r.shape), r.column) {
-            (Some(columns), Some(c)) => columns.contains(&c),
-            (Some(_), None) => true,
-            (None, _) => false,
-        }
+        r.is_kept(&self.shapes)
+    }
+
+    fn proven(mut self, cost: f64, bound: f64) -> Selection {
+        self.cost = cost;
+        self.bound = bound.min(cost);
+        self.optimal = self.cost - self.bound <= GAP * self.cost;
+        self
     }
 
     /// How far it may be from the cheapest, as a fraction of its cost.
@@ -134,9 +137,14 @@ impl Programme<'_, '_> {
         if first.cost < selection.cost * (1.0 - GAP) {
             selection = first;
         }
-        selection.bound = solved.bound.min(selection.cost);
-        selection.optimal = selection.cost - selection.bound <= GAP * selection.cost;
-        Some(selection)
+        let cost = selection.cost;
+        Some(selection.proven(cost, solved.bound))
+    }
+
+    /// A selection at the price that it has here, where nothing is cheaper than this.
+    pub(super) fn bounded(&self, selection: Selection, bound: f64) -> Selection {
+        let cost = self.price(&selection);
+        selection.proven(cost, bound)
     }
 
     /// The selection that a design was made of; none where it was made of other candidates.

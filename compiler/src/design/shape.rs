@@ -4,6 +4,7 @@ use crate::model::{
     Direction, EntityId, Expr, Field, Leaf, Model, Pred, ReferenceId, Split, Unfold,
 };
 use crate::view::{Kind, Structure};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A candidate, by position in the table.
 pub(crate) type ShapeId = usize;
@@ -38,6 +39,17 @@ pub(crate) struct Requirement {
     pub(crate) shape: ShapeId,
     /// Position in the structure's columns.
     pub(crate) column: Option<usize>,
+}
+
+impl Requirement {
+    /// Whether it is among the candidates and columns that are kept.
+    pub(crate) fn is_kept(&self, kept: &BTreeMap<ShapeId, BTreeSet<usize>>) -> bool {
+        match (kept.get(&self.shape), self.column) {
+            (Some(columns), Some(column)) => columns.contains(&column),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
 }
 
 impl Shapes {

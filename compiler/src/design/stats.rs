@@ -41,6 +41,14 @@ impl Extent {
             max: self.max + other.max,
         }
     }
+
+    /// As often as another.
+    pub(crate) fn times(self, other: Extent) -> Extent {
+        Extent {
+            avg: self.avg * other.avg,
+            max: self.max * other.max,
+        }
+    }
 }
 
 impl Stats<'_> {

@@ -457,7 +457,14 @@ fn one(
     };
     let cost = planner.read_cost(planner.stats.rows(s), gets, rows, 0.0);
     let mut way = Way {
-        lookups: BTreeMap::from([(lookup, NeedPrice { rows, cost })]),
+        lookups: BTreeMap::from([(
+            lookup,
+            NeedPrice {
+                rows,
+                cost,
+                all: false,
+            },
+        )]),
         requires: BTreeSet::from([built]),
         columns: BTreeMap::new(),
     };

@@ -1,9 +1,10 @@
 //! The programme as the solver weighs it: candidates and columns are items, everything that costs
 //! is a demand.
 
-use super::change::{Effect, Need, Needs};
+use super::change::{Need, Needs};
+use super::named::SharedNeed;
 use super::price::{Writing, built};
-use super::select::Programme;
+use super::select::{Programme, Writer};
 use super::shape::{Requirement, ShapeId};
 use super::solve::{Choice, Demand, Instance, Item, ItemId, undominated};
 use super::support::{Branch, Lookup, shared};
@@ -39,6 +40,29 @@ impl Programme<'_, '_> {
         (unit.weighed(&self.weights()), unit.items)
     }
 
+    /// Of equally cheap structures the earlier is kept: where partitions matter, that with the
+    /// smaller ones.
+    fn in_order<'u>(
+        &self,
+        used: &'u BTreeMap<ShapeId, BTreeSet<usize>>,
+    ) -> Vec<(ShapeId, &'u BTreeSet<usize>)> {
+        let sized = used.iter().map(|(&shape, columns)| {
+            let largest = if self.planner.target.capabilities.ordered_partitions {
+                0.0
+            } else {
+                let structure = self.planner.shapes.get(shape);
+                self.planner.stats.largest(structure).rows
+            };
+            (largest, shape, columns)
+        });
+        let mut shapes: Vec<_> = sized.collect();
+        shapes.sort_by(|(a, _, _), (b, _, _)| a.total_cmp(b));
+        shapes
+            .into_iter()
+            .map(|(_, shape, columns)| (shape, columns))
+            .collect()
+    }
+
     /// The same where every weight is 1.
     pub(super) fn unit(&self, used: &BTreeMap<ShapeId, BTreeSet<usize>>) -> Unit {
         let mut items: Vec<Requirement> = Vec::new();
@@ -47,7 +71,7 @@ impl Programme<'_, '_> {
             ..Instance::default()
         };
         let mut said: BTreeMap<&Expr, usize> = BTreeMap::new();
-        for (&shape, columns) in used {
+        for (shape, columns) in self.in_order(used) {
             let stored = &self.planner.shapes.get(shape).columns;
             let structure = items.len();
             let columns = columns.iter().map(|&c| Some(c));
@@ -102,8 +126,12 @@ impl Programme<'_, '_> {
         }
         for writer in self.writers {
             let start = weighing.end();
-            for (effect, checks) in &writer.effects {
-                self.add_effect(&mut weighing, effect, checks);
+            let mut reads: BTreeMap<SharedNeed, Calls> = BTreeMap::new();
+            for at in 0..writer.effects.len() {
+                self.add_effect(&mut weighing, &mut reads, writer, at);
+            }
+            for ((_, need), calls) in reads {
+                self.add_read(&mut weighing, &need, calls);
             }
             spans.push(weighing.since(&start));
         }
@@ -116,27 +144,37 @@ impl Programme<'_, '_> {
         }
     }
 
-    /// What an effect writes and reads.
-    fn add_effect(&self, to: &mut Weighing, effect: &Effect, checks: &Needs) {
-        let mut reads: BTreeMap<Need, Calls> = BTreeMap::new();
-        for (need, &n) in checks {
-            reads.entry(need.clone()).or_default().push((vec![], n));
-        }
+    /// What the effect of a change at this position writes, and what it needs to read for it.
+    fn add_effect(
+        &self,
+        to: &mut Weighing,
+        reads: &mut BTreeMap<SharedNeed, Calls>,
+        writer: &Writer,
+        at: usize,
+    ) {
+        let Some((effect, checks)) = writer.effects.get(at) else {
+            return;
+        };
+        let mut call = |needs: &Needs, when: &[Vec<ItemId>]| {
+            for (need, &n) in needs {
+                let (read, n) = effect.shared(at, need, n);
+                let calls = reads.entry(read).or_default();
+                calls.extend(when.iter().map(|w| (w.clone(), n)));
+            }
+        };
+        call(checks, &[vec![]]);
         let used = to.used;
         for (&shape, columns) in used {
             for (_, writing) in self.writings(effect, shape, columns) {
-                self.add_writing(to, &mut reads, shape, writing);
+                self.add_writing(to, &mut call, shape, writing);
             }
-        }
-        for (need, calls) in reads {
-            self.add_read(to, &need, calls);
         }
     }
 
     fn add_writing(
         &self,
         to: &mut Weighing,
-        reads: &mut BTreeMap<Need, Calls>,
+        call: &mut dyn FnMut(&Needs, &[Vec<ItemId>]),
         shape: ShapeId,
         writing: Writing,
     ) {
@@ -160,17 +198,11 @@ impl Programme<'_, '_> {
             let both = |w: &Vec<ItemId>| w.iter().copied().chain([item]).collect();
             written.iter().map(both).collect()
         };
-        let mut call = |needs: Needs, when: &[Vec<ItemId>]| {
-            for (need, n) in needs {
-                let calls = reads.entry(need).or_default();
-                calls.extend(when.iter().map(|w| (w.clone(), n)));
-            }
-        };
-        call(writing.needs, &written);
+        call(&writing.needs, &written);
         to.cost(written.clone(), self.hit_cost(shape, hit));
         for kept in writing.kept {
             let when = with(to, kept.column);
-            call(kept.needs, &when);
+            call(&kept.needs, &when);
             to.cost(when, kept.cost);
         }
         let paid = to.paid(&writing.branches);

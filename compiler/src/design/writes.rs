@@ -17,8 +17,10 @@ pub struct WritePlan {
     pub name: String,
     /// Its weight in the mix.
     pub weight: f64,
-    /// The plans that find the instances of its updates and deletes, in order of the statements.
-    pub finds: Vec<Plan>,
+    /// The plans that find the instances of its updates and deletes, in order of the statements;
+    /// none where the filter names the key of one ([`super::key_of`]), which is then read once, as
+    /// all that the change reads by key.
+    pub finds: Vec<Option<Plan>>,
     /// Steps, for people.
     pub steps: Vec<WriteStep>,
     /// Cost of one change.
@@ -43,6 +45,9 @@ pub struct WriteStep {
     /// The share of its reads that falls on the most popular instance, where it follows references.
     #[serde(default)]
     pub popular: f64,
+    /// Whether it reads all rows of the structure, because none finds what is wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Cost.
     pub cost: f64,
 }
@@ -84,8 +89,8 @@ pub(super) fn effect_steps(
 ) -> f64 {
     let model = programme.planner.model;
     let mut cost = 0.0;
-    for (effect, checks) in &writer.effects {
-        let prices = programme.effect_prices(selection, effect, checks);
+    let prices = programme.writer_prices(selection, writer);
+    for ((_, checks), prices) in writer.effects.iter().zip(prices) {
         for (need, read) in &prices.reads {
             cost += read.cost;
             let op = if checks.contains_key(need) {
@@ -104,6 +109,7 @@ pub(super) fn effect_steps(
                     Need::Values(route, _) => popularity(&programme.planner.stats, route),
                     _ => 0.0,
                 },
+                all: read.all,
                 cost: read.cost,
             });
         }
@@ -127,6 +133,7 @@ pub(super) fn effect_steps(
                     // What is read before it is written, whichever way, is read once.
                     reads: std::mem::take(&mut reads),
                     popular: 0.0,
+                    all: false,
                     cost,
                 });
             }

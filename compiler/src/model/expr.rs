@@ -190,10 +190,13 @@ pub enum AggregateFn {
     Max,
     /// `avg(x)`: exact sum over count, as float (decimal for decimals).
     Avg,
+    /// The value where there is one at most: what a way back to one leads to. It has no name; the
+    /// path alone is written.
+    Only,
 }
 
 impl AggregateFn {
-    /// All of them.
+    /// All that are written.
     pub const ALL: [AggregateFn; 5] = [
         AggregateFn::Count,
         AggregateFn::Sum,
@@ -210,6 +213,7 @@ impl AggregateFn {
             AggregateFn::Min => "min",
             AggregateFn::Max => "max",
             AggregateFn::Avg => "avg",
+            AggregateFn::Only => "only",
         }
     }
 }
@@ -228,6 +232,13 @@ pub struct Aggregate {
     pub over: Vec<Unfold>,
     /// What is aggregated; none for `count(*)`, and for a count of elements.
     pub arg: Option<Expr>,
+}
+
+impl Aggregate {
+    /// Whether it is the value of one other thing as it is: a copy, nothing is put together.
+    pub fn copies(&self) -> bool {
+        self.function == AggregateFn::Only
+    }
 }
 
 /// Comparison operators. A comparison with null is false.
@@ -309,6 +320,17 @@ pub enum Direction {
     Asc,
     /// `desc`
     Desc,
+}
+
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub fn opposite(self) -> Direction {
+        match self {
+            Direction::Asc => Direction::Desc,
+            Direction::Desc => Direction::Asc,
+        }
+    }
 }
 
 /// One named value of an answer.

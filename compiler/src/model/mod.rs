@@ -277,8 +277,11 @@ pub struct Param {
     pub name: String,
     /// Type; `Type::List` for an `in` list or a `for each`, `Type::Cursor` for a page cursor.
     pub ty: Type,
-    /// May be left out (then null).
+    /// May be null.
     pub optional: bool,
+    /// May be left out, and is null then. What an update sets is given, if only as null: one who
+    /// forgets it would clear what is there.
+    pub omissible: bool,
 }
 
 /// One scalar of a flattened key: an attribute reached over key references.

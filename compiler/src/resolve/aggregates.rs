@@ -116,7 +116,7 @@ impl Context<'_> {
             self.value(inner, argument, None)?
         };
         let fits = match function {
-            AggregateFn::Count => true,
+            AggregateFn::Count | AggregateFn::Only => true,
             AggregateFn::Sum | AggregateFn::Avg => typing::is_number(&ty),
             AggregateFn::Min | AggregateFn::Max => typing::is_orderable(&ty),
         };

@@ -1,10 +1,13 @@
 //! Changes and their statements.
 
 use super::context::Context;
+use super::params::Presence;
 use super::scope::{Aggregates, Scope};
 use super::{Resolver, hierarchy, numbers};
 use crate::diagnostic::{Diagnostic, codes};
-use crate::model::{Change, EntityId, EntityKind, Expr, Field, Leaf, Pred, Statement, Type};
+use crate::model::{
+    Change, Compare, EntityId, EntityKind, Expr, Field, Leaf, Pred, Statement, Type,
+};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, Assignment, ExprKind, Name};
 use crate::value::Value;
@@ -66,6 +69,7 @@ impl Context<'_> {
             } => {
                 let id = self.entity(entity)?;
                 let resolved = self.set(id, set);
+                self.warn_of_all("updates", entity, filter.as_ref());
                 let (filter, condition) = self.chosen(id, filter.as_ref(), condition.as_ref())?;
                 let resolved = resolved?;
                 if condition.is_none() {
@@ -84,6 +88,7 @@ impl Context<'_> {
                 condition,
             } => {
                 let id = self.entity(entity)?;
+                self.warn_of_all("deletes", entity, filter.as_ref());
                 let (filter, condition) = self.chosen(id, filter.as_ref(), condition.as_ref())?;
                 Some(Statement::Delete {
                     entity: self.model.entity(id).root,
@@ -102,11 +107,18 @@ impl Context<'_> {
             }
             ast::Statement::Disconnect {
                 link,
+                from,
+                to,
                 filter,
                 condition,
             } => {
                 let id = self.link(link)?;
-                let (filter, condition) = self.chosen(id, filter.as_ref(), condition.as_ref())?;
+                // Without a `where` it is about one link, as `connect` is.
+                let default = filter.is_none();
+                let ends = self.ends(id, [from.as_ref(), to.as_ref()], default, link.1.span);
+                let (chosen, condition) = self.chosen(id, filter.as_ref(), condition.as_ref())?;
+                let mut filter = self.are_ends(id, ends?);
+                filter.extend(chosen);
                 Some(Statement::Delete {
                     entity: id,
                     filter,
@@ -174,6 +186,7 @@ impl Context<'_> {
         condition: Option<&ast::Expr>,
     ) -> Option<(Vec<Pred>, Option<Pred>)> {
         let scope = Scope::of(entity, Aggregates::Subqueries);
+        let filter = filter.filter(|f| !is_all(f));
         let written = self.conjunction(&scope, filter);
         let condition = match condition {
             Some(condition) => self.condition(&scope, condition).map(Some),
@@ -199,7 +212,7 @@ impl Context<'_> {
         let values = match listed {
             None => self.all_values(entity, &[], span)?,
             Some(listed) => {
-                let values = self.assignments(entity, listed, &mut scope)?;
+                let values = self.assignments(entity, listed, &mut scope, Presence::Open)?;
                 self.complete(entity, &values, span)?;
                 self.links(entity, listed, &values, !upsert)?;
                 values
@@ -228,14 +241,17 @@ impl Context<'_> {
             let name = hierarchy::field_name(self.model, field).to_owned();
             // The parameter is not written anywhere: there is no place to point at but the entity's.
             let name = Name { text: name, span };
-            values.push((slot, self.parameter(&name, field)?));
+            values.push((slot, self.parameter(&name, field, Presence::Open)?));
         }
         Some(values)
     }
 
-    fn parameter(&mut self, name: &Name, field: Field) -> Option<Expr> {
+    /// A parameter that gives a field its value; `absent` is what may be said instead of a value
+    /// where the field is optional.
+    fn parameter(&mut self, name: &Name, field: Field, absent: Presence) -> Option<Expr> {
         let (ty, optional) = self.field_type(field);
-        match self.params.meet(self.model, name, &[], Some(&ty), optional) {
+        let presence = if optional { absent } else { Presence::Value };
+        match self.params.meet(self.model, name, &[], Some(&ty), presence) {
             Ok((expr, _)) => Some(expr),
             Err(found) => self.fail(found),
         }
@@ -305,7 +321,8 @@ impl Context<'_> {
             }
         }
         let mut scope = Scope::of(entity, Aggregates::Subqueries);
-        let values = self.assignments(entity, set, &mut scope)?;
+        // What is there is cleared only by who says so.
+        let values = self.assignments(entity, set, &mut scope, Presence::Given)?;
         self.links(entity, set, &values, false)?;
         sound.then_some(values)
     }
@@ -386,6 +403,16 @@ impl Context<'_> {
         }
     }
 
+    /// Whoever forgets a `where` changes everything there is.
+    fn warn_of_all(&mut self, does: &str, entity: &Name, filter: Option<&ast::Expr>) {
+        if filter.is_none() {
+            let message = format!("this {does} every {} there is", entity.text);
+            let found = Diagnostic::new(codes::EVERY_INSTANCE, entity.span, message);
+            let help = "say which with `where`; if all are meant, write `where true`";
+            self.diagnostics.push(found.help(help));
+        }
+    }
+
     fn field_named(&self, entity: EntityId, name: &str) -> Option<(usize, Field)> {
         let fields = self.given_fields(entity).into_iter();
         fields
@@ -399,11 +426,12 @@ impl Context<'_> {
         entity: EntityId,
         assignments: &[Assignment],
         scope: &mut Scope,
+        absent: Presence,
     ) -> Option<Vec<(usize, Expr)>> {
         let mut values: Vec<(usize, Expr)> = Vec::new();
         let mut complete = true;
         for assignment in assignments {
-            match self.assignment(entity, assignment, scope, &values) {
+            match self.assignment(entity, assignment, scope, absent, &values) {
                 Some(value) => values.push(value),
                 None => complete = false,
             }
@@ -416,6 +444,7 @@ impl Context<'_> {
         entity: EntityId,
         assignment: &Assignment,
         scope: &mut Scope,
+        absent: Presence,
         before: &[(usize, Expr)],
     ) -> Option<(usize, Expr)> {
         let name = &assignment.name;
@@ -451,7 +480,7 @@ impl Context<'_> {
         }
         let (ty, optional) = self.field_type(field);
         let Some(value) = &assignment.value else {
-            return self.parameter(name, field).map(|e| (slot, e));
+            return self.parameter(name, field, absent).map(|e| (slot, e));
         };
         let expr = match &value.kind {
             ExprKind::Null if optional => Expr::Const(Value::Null),
@@ -462,9 +491,10 @@ impl Context<'_> {
                 ));
             }
             ExprKind::Param(param, parts) => {
+                let presence = if optional { absent } else { Presence::Value };
                 match self
                     .params
-                    .meet(self.model, param, parts, Some(&ty), optional)
+                    .meet(self.model, param, parts, Some(&ty), presence)
                 {
                     Ok((expr, _)) => expr,
                     Err(found) => return self.fail(found),
@@ -496,24 +526,11 @@ impl Context<'_> {
         set: Option<&[Assignment]>,
         span: Span,
     ) -> Option<Statement> {
+        let mut values = self.ends(link, [from, to], true, span)?;
         let mut scope = Scope::nothing(link);
-        let mut values = Vec::new();
-        for (slot, written) in [(0, from), (1, to)] {
-            let field = *self.model.entity(link).fields.get(slot)?;
-            let name = hierarchy::field_name(self.model, field).to_owned();
-            let default = ast::Expr {
-                kind: ExprKind::Param(Name { text: name, span }, vec![]),
-                span,
-            };
-            let (ty, _) = self.field_type(field);
-            let written = written.unwrap_or(&default);
-            let (expr, found) = self.value(&mut scope, written, Some(&ty))?;
-            self.expect_type(&found, &ty, written.span)?;
-            values.push((slot, expr));
-        }
         match set {
             Some(set) => {
-                let set = self.assignments(link, set, &mut scope)?;
+                let set = self.assignments(link, set, &mut scope, Presence::Open)?;
                 if let Some((slot, _)) = set.iter().find(|(slot, _)| *slot < 2) {
                     let message = format!(
                         "the end `{}` is not set",
@@ -534,4 +551,70 @@ impl Context<'_> {
             expires: None,
         })
     }
+    /// The ends of a link by slot: those written, and by default also the others, as the
+    /// parameters `$from` and `$to`.
+    fn ends(
+        &mut self,
+        link: EntityId,
+        written: [Option<&ast::Expr>; 2],
+        default: bool,
+        span: Span,
+    ) -> Option<Vec<(usize, Expr)>> {
+        let mut scope = Scope::nothing(link);
+        let mut values = Vec::new();
+        for (slot, written) in written.into_iter().enumerate() {
+            let field = *self.model.entity(link).fields.get(slot)?;
+            let name = hierarchy::field_name(self.model, field).to_owned();
+            let parameter = ast::Expr {
+                kind: ExprKind::Param(Name { text: name, span }, vec![]),
+                span,
+            };
+            let Some(written) = written.or(default.then_some(&parameter)) else {
+                continue;
+            };
+            let (ty, _) = self.field_type(field);
+            let (expr, found) = self.value(&mut scope, written, Some(&ty))?;
+            self.expect_type(&found, &ty, written.span)?;
+            values.push((slot, expr));
+        }
+        Some(values)
+    }
+
+    /// That a link has these ends.
+    fn are_ends(&self, link: EntityId, ends: Vec<(usize, Expr)>) -> Vec<Pred> {
+        let fields = &self.model.entity(link).fields;
+        let is_end = |(slot, value): (usize, Expr)| {
+            let Some(&Field::Reference(end)) = fields.get(slot) else {
+                return None;
+            };
+            let leaves = self.model.key_leaves(self.model.reference(end).target);
+            let (mut steps, mut leaf, mut value) = (vec![end], Leaf::Key, value);
+            // A key of one scalar is compared by the scalar, as everywhere.
+            if let [only] = leaves.as_slice() {
+                steps.extend(&only.steps);
+                leaf = Leaf::Attribute(only.attribute, vec![]);
+                value = match value {
+                    Expr::Param(id, mut path) => {
+                        path.push(0);
+                        Expr::Param(id, path)
+                    }
+                    Expr::Const(Value::Key(mut parts)) => Expr::Const(parts.pop()?),
+                    other => other,
+                };
+            }
+            let own = Expr::Path {
+                node: 0,
+                element: vec![],
+                steps,
+                leaf,
+            };
+            Some(Pred::Compare(own, Compare::Eq, value))
+        };
+        ends.into_iter().filter_map(is_end).collect()
+    }
+}
+
+/// `where true`: all of them, and meant so.
+fn is_all(filter: &ast::Expr) -> bool {
+    matches!(filter.kind, ExprKind::Bool(true))
 }

@@ -15,6 +15,17 @@ pub(super) const LIST_SIZE: Size = Size {
     max: None,
 };
 
+/// What a use asks of a parameter; the strictest use counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Presence {
+    /// A value.
+    Value,
+    /// It is given, if only as null.
+    Given,
+    /// It may be left out, and is null then.
+    Open,
+}
+
 #[derive(Clone, Debug)]
 struct Known {
     name: String,
@@ -22,8 +33,8 @@ struct Known {
     ty: Option<Type>,
     /// Fields read of it while its type is not known.
     fields: Vec<(String, Option<Type>)>,
-    /// True while every use allows null; none before the first use.
-    optional: Option<bool>,
+    /// What every use allows; none before the first use.
+    presence: Option<Presence>,
     /// For the item of a `for each`: its list.
     item_of: Option<usize>,
 }
@@ -48,7 +59,7 @@ impl Params {
             span: name.span,
             ty: None,
             fields: Vec::new(),
-            optional: None,
+            presence: None,
             item_of: None,
         });
         self.known.len() - 1
@@ -61,14 +72,14 @@ impl Params {
         name: &Name,
         parts: &[Name],
         expected: Option<&Type>,
-        optional: bool,
+        presence: Presence,
     ) -> Result<(Expr, Type), Diagnostic> {
         let index = self.index(name);
         let id = ParamId(index as u32);
         let Some(known) = self.known.get_mut(index) else {
             return Err(unknown(name.span, &name.text));
         };
-        known.optional = Some(known.optional.unwrap_or(true) && optional);
+        known.presence = Some(known.presence.map_or(presence, |p| p.min(presence)));
         if let [part] = parts
             && !matches!(known.ty, Some(Type::Record(_)))
         {
@@ -130,10 +141,10 @@ impl Params {
             None => None,
         };
         if let Some(l) = self.known.get_mut(list_index) {
-            l.optional = Some(false);
+            l.presence = Some(Presence::Value);
         }
         if let Some(known) = self.known.get_mut(item_index) {
-            if known.item_of.is_none() && known.optional.is_some() {
+            if known.item_of.is_none() && known.presence.is_some() {
                 return wrong(
                     item.span,
                     format!("`${}` is already a parameter of the change", item.text),
@@ -146,7 +157,7 @@ impl Params {
                 );
             }
             known.item_of = Some(list_index);
-            known.optional = Some(true);
+            known.presence = Some(Presence::Open);
             if element.is_some() {
                 known.ty = element;
             }
@@ -193,7 +204,7 @@ impl Params {
             }
         }
         for known in &mut self.known {
-            known.optional = None;
+            known.presence = None;
         }
         self
     }
@@ -211,11 +222,15 @@ impl Params {
         }
         let param = |p: Known| {
             // The element of a `for each` is bound by the change itself: nobody gives it.
-            let optional = p.item_of.is_some() || p.optional.unwrap_or(false);
+            let presence = match p.item_of {
+                Some(_) => Presence::Open,
+                None => p.presence.unwrap_or(Presence::Value),
+            };
             p.ty.map(|ty| Param {
                 name: p.name,
                 ty,
-                optional,
+                optional: presence > Presence::Value,
+                omissible: presence == Presence::Open,
             })
         };
         Ok(self.known.into_iter().filter_map(param).collect())

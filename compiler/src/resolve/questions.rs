@@ -1,6 +1,7 @@
 //! Questions and the queries in them.
 
 use super::context::Context;
+use super::params::Presence;
 use super::scope::{Aggregates, Scope};
 use super::{Resolver, hierarchy, numbers, typing};
 use crate::diagnostic::{Diagnostic, codes};
@@ -77,7 +78,9 @@ impl Context<'_> {
         mut filter: Vec<Pred>,
     ) -> Option<Query> {
         // Each part is resolved even if one before it failed, so that all findings are shown.
+        // Groups are made of what there is: there, ways back unfold.
         scope.elements = body.group.is_some();
+        scope.outer = body.group.is_none();
         let selected = self.items(&mut scope, &body.items);
         let conditions = self.conjunction(&scope, body.filter.as_ref());
         let written_group = match &body.group {
@@ -220,9 +223,13 @@ impl Context<'_> {
             );
             return self.fail(found.help("add `order by`"));
         }
-        let met = self
-            .params
-            .meet(self.model, &page.cursor, &[], Some(&Type::Cursor), true);
+        let met = self.params.meet(
+            self.model,
+            &page.cursor,
+            &[],
+            Some(&Type::Cursor),
+            Presence::Open,
+        );
         let id: ParamId = match met {
             Ok((Expr::Param(id, _), _)) => id,
             Ok(_) => return None,

@@ -121,6 +121,8 @@ impl Context<'_> {
             clustering.extend(parts.into_iter().map(|part| (part, direction)));
         }
         scope.elements = false;
+        // What is not in the key or behind `over` is kept as questions select it.
+        scope.outer = true;
         let mut filter: Vec<Pred> = self.type_filter(anchor).into_iter().collect();
         filter.extend(self.conjunction(&scope, declared.filter.as_ref())?);
         let mut s = Structure {

@@ -5,8 +5,8 @@ use super::{hierarchy, typing};
 use crate::design::display::WHOLE_KEY;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{
-    EntityId, EntityKind, Expr, Field, KeyLeaf, Leaf, Many, Model, NodeId, ReferenceId, Side, Type,
-    Unfold,
+    Aggregate, AggregateFn, EntityId, EntityKind, Expr, Field, KeyLeaf, Leaf, Many, Model, NodeId,
+    ReferenceId, Side, Type, Unfold,
 };
 use crate::syntax::Span;
 use crate::syntax::ast::{Name, Path};
@@ -74,6 +74,9 @@ pub(super) struct Scope {
     pub(super) groups: bool,
     /// Hidden facts have names too: in schemas.
     pub(super) hidden: bool,
+    /// A way back that leads to one at most is read as a reference is: null where there is none.
+    /// Else it unfolds like any other, and what has none falls away.
+    pub(super) outer: bool,
 }
 
 impl Scope {
@@ -94,6 +97,7 @@ impl Scope {
             aggregates,
             groups: false,
             hidden: false,
+            outer: false,
         }
     }
 
@@ -119,6 +123,7 @@ impl Scope {
             aggregates,
             groups: false,
             hidden: self.hidden,
+            outer: false,
         }
     }
 
@@ -131,6 +136,26 @@ impl Scope {
         };
         let scope = view::Scope::from_node(model, start, &self.over);
         scope.type_of(model, &[], value).1
+    }
+
+    /// The node before the ways back to one at most that end at `node` and are behind the first
+    /// `known` nodes, and these ways as a subquery from there.
+    fn ways_back(&self, model: &Model, node: NodeId, known: usize) -> (NodeId, Vec<Unfold>) {
+        let (mut from, mut ways) = (node, Vec::new());
+        while usize::from(from) >= known
+            && let Some(unfold) = usize::from(from)
+                .checked_sub(1)
+                .and_then(|i| self.over.get(i))
+            && matches!(unfold.many, Many::Back(r) if model.reference(r).unique)
+        {
+            ways.push(unfold.clone());
+            from = unfold.parent;
+        }
+        ways.reverse();
+        for (parent, way) in ways.iter_mut().enumerate() {
+            way.parent = parent as NodeId;
+        }
+        (from, ways)
     }
 
     fn unfold(&mut self, cursor: &Cursor, many: Many, node: Node) -> NodeId {
@@ -166,6 +191,42 @@ impl Context<'_> {
             cursor = self.enter_collection(scope, cursor, path.span)?;
         }
         Some(cursor)
+    }
+
+    /// The value at the end of a path. What lies behind a way back to one at most is a subquery
+    /// with one row at most where the scope says so.
+    pub(super) fn value_at(
+        &mut self,
+        scope: &mut Scope,
+        path: &Path,
+        expected: Option<&Type>,
+    ) -> Option<(Expr, Type)> {
+        if !scope.outer {
+            let cursor = self.walk(scope, path)?;
+            return Some(self.read(cursor, expected));
+        }
+        let known = scope.nodes.len();
+        let mut walked = scope.clone();
+        let mut cursor = self.walk(&mut walked, path)?;
+        let (from, over) = walked.ways_back(self.model, cursor.node, known);
+        if over.is_empty() {
+            *scope = walked;
+            return Some(self.read(cursor, expected));
+        }
+        let kept = known.max(usize::from(from) + 1);
+        walked.nodes.truncate(kept);
+        walked.over.truncate(kept - 1);
+        *scope = walked;
+        cursor.node = over.len() as NodeId;
+        let (arg, ty) = self.read(cursor, expected);
+        let only = Aggregate {
+            function: AggregateFn::Only,
+            distinct: false,
+            from,
+            over,
+            arg: Some(arg),
+        };
+        Some((Expr::Aggregate(Box::new(only)), ty))
     }
 
     /// The elements of the collection at which the walk stands, if it stands at one.

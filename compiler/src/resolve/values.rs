@@ -1,6 +1,7 @@
 //! Values: paths, parameters, constants, arithmetic and functions.
 
 use super::context::Context;
+use super::params::Presence;
 use super::scope::Scope;
 use super::typing;
 use crate::diagnostic::{Diagnostic, codes};
@@ -31,7 +32,10 @@ impl Context<'_> {
     ) -> Option<(Expr, Type)> {
         match &expr.kind {
             ExprKind::Param(name, parts) => {
-                match self.params.meet(self.model, name, parts, expected, false) {
+                match self
+                    .params
+                    .meet(self.model, name, parts, expected, Presence::Value)
+                {
                     Ok(typed) => Some(typed),
                     Err(found) => self.fail(found),
                 }
@@ -42,8 +46,7 @@ impl Context<'_> {
                 {
                     return result;
                 }
-                let cursor = self.walk(scope, path)?;
-                Some(self.read(cursor, expected))
+                self.value_at(scope, path, expected)
             }
             ExprKind::Number(..) | ExprKind::Text(_) | ExprKind::Bool(_) => {
                 let (value, ty) = self.constant(expr, expected)?;
@@ -221,9 +224,9 @@ impl Context<'_> {
             return None;
         };
         let elements = std::mem::replace(&mut scope.elements, false);
-        let cursor = self.walk(scope, path);
+        let read = self.value_at(scope, path, None);
         scope.elements = elements;
-        let (map_expr, ty) = self.read(cursor?, None);
+        let (map_expr, ty) = read?;
         let Type::Map(key_type, value_type, _) = &ty else {
             let message = format!(
                 "`[…]` on a {}: only a map is read by a key",

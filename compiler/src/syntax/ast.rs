@@ -488,10 +488,14 @@ pub enum Statement {
         /// `set`
         set: Option<Vec<Assignment>>,
     },
-    /// `disconnect E.side where … if …`
+    /// `disconnect E.side from … to … where … if …`
     Disconnect {
         /// Entity and side.
         link: (Name, Name),
+        /// `from`
+        from: Option<Expr>,
+        /// `to`
+        to: Option<Expr>,
         /// `where`
         filter: Option<Expr>,
         /// `if`

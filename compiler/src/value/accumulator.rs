@@ -17,7 +17,7 @@ pub struct Accumulator {
 enum State {
     Count(u64),
     Sum(Box<Sum>),
-    /// The least or the greatest value; null at first.
+    /// The least, the greatest or the only value; null at first.
     Extreme(Value),
 }
 
@@ -34,11 +34,15 @@ impl Accumulator {
     /// The state over no values.
     pub fn new(function: AggregateFn, distinct: bool) -> Self {
         // The least of distinct values is the least of all.
-        let distinct = distinct && !matches!(function, AggregateFn::Min | AggregateFn::Max);
+        let distinct = distinct
+            && matches!(
+                function,
+                AggregateFn::Count | AggregateFn::Sum | AggregateFn::Avg
+            );
         let state = match function {
             AggregateFn::Count => State::Count(0),
             AggregateFn::Sum | AggregateFn::Avg => State::Sum(Box::default()),
-            AggregateFn::Min | AggregateFn::Max => State::Extreme(Value::Null),
+            AggregateFn::Min | AggregateFn::Max | AggregateFn::Only => State::Extreme(Value::Null),
         };
         Accumulator {
             function,
@@ -155,7 +159,9 @@ impl Accumulator {
             (AggregateFn::Sum | AggregateFn::Avg, Value::Blob(bytes)) => {
                 State::Sum(Box::new(Sum::from_bytes(bytes)?))
             }
-            (AggregateFn::Min | AggregateFn::Max, value) => State::Extreme(value.clone()),
+            (AggregateFn::Min | AggregateFn::Max | AggregateFn::Only, value) => {
+                State::Extreme(value.clone())
+            }
             _ => return None,
         };
         Some(Accumulator {

@@ -15,6 +15,17 @@ impl<const N: usize> Fixed<N> {
         fixed
     }
 
+    /// The product of two numbers.
+    pub(super) fn product(a: u128, b: u128) -> Self {
+        let (mut low, mut high) = (Self::from_u128(a), Self::from_u128(a));
+        low.mul_small(b as u64);
+        high.mul_small((b >> 64) as u64);
+        for limb in 0..N {
+            low.add_at(high.bits_from(limb * 64), (limb + 1) * 64);
+        }
+        low
+    }
+
     pub(super) fn is_zero(&self) -> bool {
         self.0.iter().all(|&limb| limb == 0)
     }

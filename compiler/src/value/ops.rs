@@ -115,6 +115,40 @@ pub fn binary(op: Binary, a: &Value, b: &Value) -> Value {
     result.unwrap_or(Value::Null)
 }
 
+/// False where the result of [`binary`] was rounded although it need not have been: a sum, a
+/// difference or a product of decimals that has more digits than a decimal holds. A quotient has no
+/// last digit in general, and floats are rounded by nature.
+pub fn is_exact(op: Binary, a: &Value, b: &Value) -> bool {
+    let decimal = |value: &Value| match value {
+        Value::Int(n) => Some(Decimal::from(*n)),
+        Value::Decimal(x) => Some(*x),
+        _ => None,
+    };
+    let (Value::Decimal(result), Some(a), Some(b)) = (binary(op, a, b), decimal(a), decimal(b))
+    else {
+        return true;
+    };
+    match op {
+        Binary::Add | Binary::Sub => {
+            let mut rest = DecimalSum::default();
+            rest.add(a);
+            rest.add(if op == Binary::Sub { -b } else { b });
+            rest.remove(result);
+            rest == DecimalSum::default()
+        }
+        Binary::Mul => {
+            // Both as whole numbers of the smallest digit that the product has.
+            let product =
+                Fixed::<5>::product(a.mantissa().unsigned_abs(), b.mantissa().unsigned_abs());
+            let mut kept = Fixed::<5>::from_u128(result.mantissa().unsigned_abs());
+            let scale = a.scale() + b.scale();
+            kept.mul_power_of_ten(scale.saturating_sub(result.scale()));
+            kept == product
+        }
+        Binary::Div => true,
+    }
+}
+
 fn ints(op: Binary, a: i64, b: i64) -> Option<i64> {
     match op {
         Binary::Add => a.checked_add(b),
@@ -142,7 +176,9 @@ fn floats(op: Binary, a: f64, b: f64) -> Option<Value> {
         Binary::Div if b == 0.0 => return None,
         Binary::Div => a / b,
     };
-    float(result)
+    // What is infinite was so before, or is an overflow.
+    let overflows = result.is_infinite() && a.is_finite() && b.is_finite();
+    float(result).filter(|_| !overflows)
 }
 
 /// A float as a value keeps the invariants of [`Value`]: no NaN, no `-0.0`.
@@ -300,6 +336,13 @@ mod tests {
             )
             .is_null()
         );
+        let largest = Value::Float(f64::MAX);
+        let infinite = Value::Float(f64::INFINITY);
+        assert!(binary(Binary::Mul, &largest, &Value::Float(2.0)).is_null());
+        assert!(binary(Binary::Sub, &Value::Float(f64::MIN), &largest).is_null());
+        assert!(binary(Binary::Div, &largest, &Value::Float(0.5)).is_null());
+        assert_eq!(binary(Binary::Add, &infinite, &one), infinite);
+        assert!(binary(Binary::Sub, &infinite, &infinite).is_null());
         assert!(binary(Binary::Add, &one, &Value::Null).is_null());
         assert!(binary(Binary::Add, &one, &Value::Text("a".into())).is_null());
         assert_eq!(
@@ -315,6 +358,40 @@ mod tests {
             binary(Binary::Add, &one, &Value::Float(0.5)),
             Value::Float(1.5)
         );
+    }
+
+    #[test]
+    fn decimals_beyond_28_digits_are_rounded() {
+        let huge = dec("10000000000000000000000000000");
+        let smallest = dec("0.0000000000000000000000000001");
+        for (op, a, b, exact) in [
+            (Binary::Add, &huge, &dec("1"), true),
+            (Binary::Add, &huge, &dec("0.5"), false),
+            (Binary::Add, &huge, &smallest, false),
+            (Binary::Sub, &dec("1"), &smallest, true),
+            (Binary::Sub, &dec("10"), &smallest, false),
+            (Binary::Mul, &smallest, &dec("0.5"), false),
+            (Binary::Mul, &smallest, &huge, true),
+            (Binary::Mul, &dec("-1.1"), &dec("3"), true),
+            (
+                Binary::Mul,
+                &dec("12345678901234.5"),
+                &dec("1.00000000000001"),
+                true,
+            ),
+            (
+                Binary::Mul,
+                &dec("12345678901234.5"),
+                &dec("1.000000000000001"),
+                false,
+            ),
+            (Binary::Div, &dec("1"), &dec("3"), true),
+            // There is no result at all.
+            (Binary::Mul, &huge, &huge, true),
+        ] {
+            assert_eq!(is_exact(op, a, b), exact, "{a:?} {op:?} {b:?}");
+        }
+        assert!(is_exact(Binary::Add, &Value::Float(1e300), &Value::Int(1)));
     }
 
     #[test]

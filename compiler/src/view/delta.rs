@@ -72,23 +72,23 @@ impl Delta {
                 list.swap_remove(i);
                 continue;
             }
-            self.rows.entry(key).or_default().1.push(columns);
+            let row = self.rows.entry(key).or_default();
+            row.1.push(columns);
+            debug_assert!(alone(structure, &row.1));
         }
         for (key, gone) in old_rows {
             if !gone.is_empty() {
-                self.rows.entry(key).or_default().0.extend(gone);
+                let row = self.rows.entry(key).or_default();
+                row.0.extend(gone);
+                debug_assert!(alone(structure, &row.0));
             }
         }
-        debug_assert!(
-            structure.kind == Kind::Groups
-                || self
-                    .rows
-                    .values()
-                    .all(|(a, b)| a.len() <= 1 && b.len() <= 1),
-            "two bindings of {} share a key",
-            structure.name
-        );
     }
+}
+
+/// A list's key determines its binding: no two share one.
+fn alone(structure: &Structure, bindings: &[Vec<Value>]) -> bool {
+    structure.kind == Kind::Groups || bindings.len() <= 1
 }
 
 /// Some of an anchor's bindings: those that agree with at least one.

@@ -2,6 +2,7 @@
 
 use super::{ChangeFailure, Draft, Refusal, all_slots, exists};
 use crate::store::Reader;
+use crate::text::{key_text, value_text};
 use crate::verify::references;
 use querent_compiler::model::{EntityId, Field, LinkFault, ReferenceId, Type};
 use querent_compiler::value::Value;
@@ -93,17 +94,17 @@ impl<R: Reader> Draft<'_, R> {
         let refusal = match fault {
             LinkFault::Loose => Refusal::Loose {
                 entity: self.entity_name(entity),
-                key: self.key_text(key),
+                key: self.key_text(entity, key),
                 field: self.field_name(entity, slot),
                 reference: self.field_name(entity, reference),
             },
             LinkFault::Bare => Refusal::Bare {
                 entity: self.entity_name(entity),
-                key: self.key_text(key),
+                key: self.key_text(entity, key),
                 field: self.field_name(entity, slot),
                 reference: self.field_name(entity, reference),
                 target: match row.get(reference) {
-                    Some(Value::Key(target)) => self.key_text(target),
+                    Some(Value::Key(target)) => self.target_text(entity, reference, target),
                     _ => String::new(),
                 },
             },
@@ -126,7 +127,7 @@ impl<R: Reader> Draft<'_, R> {
         let name = || {
             (
                 self.entity_name(entity),
-                self.key_text(key),
+                self.key_text(entity, key),
                 self.field_name(entity, slot),
             )
         };
@@ -196,7 +197,7 @@ impl<R: Reader> Draft<'_, R> {
             if filled && !self.type_has(entity, row, declared) {
                 return Err(Refusal::NotOfType {
                     entity: self.entity_name(entity),
-                    key: self.key_text(key),
+                    key: self.key_text(entity, key),
                     field: self.field_name(entity, slot),
                 }
                 .into());
@@ -235,10 +236,10 @@ impl<R: Reader> Draft<'_, R> {
         if !self.is_there(r.target, target)? {
             return Err(Refusal::Dangling {
                 entity: self.entity_name(entity),
-                key: self.key_text(key),
+                key: self.key_text(entity, key),
                 field: self.field_name(entity, slot),
                 target: model.entity(r.target).name.clone(),
-                found: self.key_text(target),
+                found: self.key_text(r.target, target),
             }
             .into());
         }
@@ -247,10 +248,10 @@ impl<R: Reader> Draft<'_, R> {
             if let Some(other) = others.iter().find(|o| o.as_slice() != key) {
                 return Err(Refusal::Unique {
                     entity: self.entity_name(entity),
-                    key: self.key_text(key),
+                    key: self.key_text(entity, key),
                     field: self.field_name(entity, slot),
-                    found: self.key_text(target),
-                    other: self.key_text(other),
+                    found: self.key_text(r.target, target),
+                    other: self.key_text(entity, other),
                 }
                 .into());
             }
@@ -285,10 +286,10 @@ impl<R: Reader> Draft<'_, R> {
                 if !self.is_there(*target, found)? {
                     return Err(Refusal::Dangling {
                         entity: self.entity_name(entity),
-                        key: self.key_text(key),
+                        key: self.key_text(entity, key),
                         field: self.field_name(entity, slot),
                         target: self.schema.model.entity(*target).name.clone(),
-                        found: self.key_text(found),
+                        found: self.key_text(*target, found),
                     }
                     .into());
                 }
@@ -316,6 +317,7 @@ impl<R: Reader> Draft<'_, R> {
         attribute: querent_compiler::model::AttributeId,
         value: &Value,
     ) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
         let mut others = self.before.owners(entity, attribute, value)?;
         others.retain(|other| self.after.changed(entity, other).is_none());
         others.extend(self.after.changed_with(entity, (slot, None), value));
@@ -323,10 +325,10 @@ impl<R: Reader> Draft<'_, R> {
             None => Ok(()),
             Some(other) => Err(Refusal::Unique {
                 entity: self.entity_name(entity),
-                key: self.key_text(key),
+                key: self.key_text(entity, key),
                 field: self.field_name(entity, slot),
-                found: value_text(value),
-                other: self.key_text(other),
+                found: value_text(model, &model.attribute(attribute).ty, value),
+                other: self.key_text(entity, other),
             }
             .into()),
         }
@@ -338,9 +340,9 @@ impl<R: Reader> Draft<'_, R> {
             None => Ok(()),
             Some(by) => Err(Refusal::Referred {
                 entity: self.entity_name(entity),
-                key: self.key_text(key),
+                key: self.key_text(entity, key),
                 referrer: self.entity_name(by.entity),
-                other: self.key_text(&by.key),
+                other: self.key_text(by.entity, &by.key),
                 field: by.field,
             }
             .into()),
@@ -359,10 +361,10 @@ impl<R: Reader> Draft<'_, R> {
             None => Ok(()),
             Some(by) => Err(Refusal::Dangling {
                 entity: self.entity_name(by.entity),
-                key: self.key_text(&by.key),
+                key: self.key_text(by.entity, &by.key),
                 field: by.field,
                 target: self.entity_name(by.target),
-                found: self.key_text(key),
+                found: self.key_text(entity, key),
             }
             .into()),
         }
@@ -431,9 +433,18 @@ impl<R: Reader> Draft<'_, R> {
         field_name(&self.schema.model, entity, slot)
     }
 
-    pub(super) fn key_text(&self, key: &[Value]) -> String {
-        let parts: Vec<String> = key.iter().map(value_text).collect();
-        parts.join(", ")
+    pub(super) fn key_text(&self, entity: EntityId, key: &[Value]) -> String {
+        let model = &self.schema.model;
+        key_text(model, model.entity(entity).root, key)
+    }
+
+    /// The key that the reference at a slot leads to.
+    fn target_text(&self, entity: EntityId, slot: usize, key: &[Value]) -> String {
+        let model = &self.schema.model;
+        match model.root(entity).fields.get(slot) {
+            Some(Field::Reference(r)) => self.key_text(model.reference(*r).target, key),
+            _ => String::new(),
+        }
     }
 }
 
@@ -448,22 +459,6 @@ pub(crate) fn field_name(
         Some(Field::Reference(r)) => model.reference(*r).name.clone(),
         Some(Field::Type) => "type".into(),
         None => String::new(),
-    }
-}
-
-/// A value in a message.
-pub(crate) fn value_text(value: &Value) -> String {
-    match value {
-        Value::Text(t) => format!("'{t}'"),
-        Value::Int(n) => n.to_string(),
-        Value::Decimal(d) => d.to_string(),
-        Value::Float(f) => f.to_string(),
-        Value::Uuid(u) | Value::TimeUuid(u) => {
-            let hex: String = u.iter().map(|b| format!("{b:02x}")).collect();
-            hex
-        }
-        Value::Timestamp(t) => format!("timestamp {t}"),
-        other => format!("{other:?}"),
     }
 }
 

@@ -55,7 +55,7 @@ impl<R: Reader> Draft<'_, R> {
                 layout.encode_row(&counter, &[Value::Int(last)]),
             );
         }
-        self.receipt.reads = self.before.reads();
+        self.receipt.reads += self.before.reads();
         Ok((writes, self.receipt))
     }
 

@@ -16,7 +16,7 @@ use crate::key::KeyError;
 use crate::operator::AskError;
 use crate::schema::Schema;
 use crate::store::{Reader, WriteSet};
-use querent_compiler::model::EntityId;
+use querent_compiler::model::{EntityId, Field};
 use querent_compiler::value::Value;
 use querent_compiler::view::delta::{FactChanges, InstanceChange};
 use querent_compiler::view::facts::{Facts, Key, key_of_row};
@@ -155,7 +155,34 @@ impl<R: Reader> Draft<'_, R> {
             self.schema.set_deadline(root, &mut row, self.now);
             self.number_missing(root, &mut row)?;
             let key = key_of_row(model, root, &row);
+            // Where there is only one type, nothing is read for it.
+            if model.slot(root, Field::Type).is_some()
+                && let Some(old) = self.current(root, &key)?
+            {
+                self.check_same_type(*entity, &key, &old, &row)?;
+            }
             self.after.set(root, key, Some(row));
+        }
+        Ok(())
+    }
+
+    /// What takes the place of an instance is of its type: references may ask for that type, and
+    /// what the others have would be lost.
+    fn check_same_type(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        old: &[Value],
+        new: &[Value],
+    ) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        let slot = model.slot(model.entity(entity).root, Field::Type);
+        if slot.is_some_and(|slot| old.get(slot) != new.get(slot)) {
+            return Err(Refusal::OtherType {
+                entity: self.entity_name(entity),
+                key: self.key_text(entity, key),
+            }
+            .into());
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ pub enum Refusal {
         /// Key.
         key: String,
     },
-    /// An upsert of an instance that is of another type.
+    /// An upsert or a put of an instance that is of another type.
     #[error("{entity} {key} exists and is of another type; delete it first")]
     OtherType {
         /// Entity.
@@ -87,6 +87,18 @@ pub enum Refusal {
     /// Arithmetic that has no result: an overflow, a division by zero.
     #[error("{subject}: {field} would become {what}, which has no result")]
     NoResult {
+        /// Entity, and the key where there is one yet.
+        subject: String,
+        /// Field.
+        field: String,
+        /// The operation.
+        what: String,
+    },
+    /// Arithmetic on decimals whose result has more digits than a decimal holds.
+    #[error(
+        "{subject}: {field} would become {what}, which has more digits than the 28 of a decimal"
+    )]
+    Inexact {
         /// Entity, and the key where there is one yet.
         subject: String,
         /// Field.
@@ -190,7 +202,7 @@ pub enum Refusal {
         max: usize,
     },
     /// A sequence that has run out.
-    #[error("{entity}: the sequence of {field} has run out of numbers")]
+    #[error("{entity}.{field}: the sequence has run out of numbers")]
     Exhausted {
         /// Entity.
         entity: String,

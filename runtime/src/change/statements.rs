@@ -1,19 +1,19 @@
 //! Statements, applied to the draft one by one; later ones see the earlier.
 
-use super::checks::value_text;
 use super::{ChangeFailure, Draft, Refusal, exists};
 use crate::facts::{FactError, Place};
 use crate::operator::{Answer, Ask};
 use crate::store::Reader;
+use crate::text::value_text;
+use querent_compiler::design::{is_same_kind, key_of, reads_beyond};
 use querent_compiler::model::{
-    Change, Compare, EntityId, Expr, Field, Leaf, OnDelete, Pred, ReferenceId, Sequence, Statement,
-    Type, own,
+    Change, Compare, EntityId, Expr, Field, Leaf, Model, OnDelete, Pred, ReferenceId, Sequence,
+    Statement, Type, own,
 };
 use querent_compiler::value::Value;
-use querent_compiler::value::ops::of_any;
+use querent_compiler::value::ops::{self, of_any};
 use querent_compiler::view::eval::{Binding, Eval};
 use querent_compiler::view::facts::{Facts, Key, key_of_row};
-use querent_compiler::view::reads::RouteStep;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -106,16 +106,9 @@ impl<R: Reader> Draft<'_, R> {
             let eval = Eval::new(model, &self.after, params);
             for (slot, expr) in values {
                 let value = eval.expr(&[], expr)?;
-                if value.is_null()
-                    && let Some(what) = without_result(&eval, &[], expr)?
-                {
+                if let Some(fault) = fault(model, &eval, &[], expr)? {
                     let (subject, field) = (self.entity_name(entity), self.field_name(root, *slot));
-                    return Err(Refusal::NoResult {
-                        subject,
-                        field,
-                        what,
-                    }
-                    .into());
+                    return Err(fault.refusal(subject, field).into());
                 }
                 given.push((*slot, self.as_declared(root, *slot, value)));
             }
@@ -163,20 +156,11 @@ impl<R: Reader> Draft<'_, R> {
             if !upsert {
                 return Err(Refusal::KeyTaken {
                     entity: self.entity_name(entity),
-                    key: self.key_text(&key),
+                    key: self.key_text(root, &key),
                 }
                 .into());
             }
-            if model
-                .slot(root, Field::Type)
-                .is_some_and(|slot| old.get(slot) != row.get(slot))
-            {
-                return Err(Refusal::OtherType {
-                    entity: self.entity_name(entity),
-                    key: self.key_text(&key),
-                }
-                .into());
-            }
+            self.check_same_type(entity, &key, &old, &row)?;
             row.clone_from(&old);
             for (slot, value) in given {
                 if let Some(place) = row.get_mut(slot) {
@@ -236,7 +220,8 @@ impl<R: Reader> Draft<'_, R> {
             None => self.before.sequence(&counter)?,
         };
         let field = self.field_name(root, slot);
-        let Some(next) = last.checked_add(1) else {
+        let next = last.checked_add(1);
+        let Some(next) = next.filter(|&n| self.schema.has_number(root, slot, n)) else {
             return Err(Refusal::Exhausted {
                 entity: self.entity_name(root),
                 field,
@@ -301,15 +286,11 @@ impl<R: Reader> Draft<'_, R> {
             let eval = Eval::new(&self.schema.model, &self.after, params);
             for (slot, expr) in set {
                 let value = eval.expr(&scope, expr)?;
-                if value.is_null()
-                    && let Some(what) = without_result(&eval, &scope, expr)?
-                {
-                    return Err(Refusal::NoResult {
-                        subject: format!("{} {}", self.entity_name(root), self.key_text(key)),
-                        field: self.field_name(root, *slot),
-                        what,
-                    }
-                    .into());
+                if let Some(fault) = fault(&self.schema.model, &eval, &scope, expr)? {
+                    let key = self.key_text(root, key);
+                    let subject = format!("{} {key}", self.entity_name(root));
+                    let field = self.field_name(root, *slot);
+                    return Err(fault.refusal(subject, field).into());
                 }
                 if let Some(place) = row.get_mut(*slot) {
                     *place = self.as_declared(root, *slot, value);
@@ -383,11 +364,23 @@ impl<R: Reader> Draft<'_, R> {
     ) -> Result<BTreeSet<Key>, ChangeFailure> {
         let model = &self.schema.model;
         let root = model.entity(entity).root;
-        let plan = self.schema.find(change, find)?;
         let mut candidates: BTreeSet<Key> = BTreeSet::new();
         let changed = !self.after.all_changed().is_empty();
-        match plan {
-            Some(plan) if !(changed && reads_beyond(model, root, filter)) => {
+        let named = key_of(model, entity, filter);
+        let plan = match &named {
+            Some(_) => None,
+            None => self.schema.find(change, find)?,
+        };
+        // What a plan finds in facts that are as they were is what the filter says.
+        let as_planned = plan.is_some() && !changed;
+        match (plan, named) {
+            // What is read of it is read by its key, like everything else.
+            (_, Some(key)) => {
+                let eval = Eval::new(model, &self.after, params);
+                let key = key.iter().map(|e| eval.expr(&[], e));
+                candidates.insert(key.collect::<Result<_, _>>()?);
+            }
+            (Some(plan), _) if !(changed && reads_beyond(model, root, filter)) => {
                 let ask = Ask {
                     params,
                     declared: model
@@ -396,10 +389,12 @@ impl<R: Reader> Draft<'_, R> {
                         .map(|c| c.params.as_slice())
                         .unwrap_or_default(),
                 };
-                let mut answer = Answer::new(plan, self.reader, ask)?;
+                let mut answer = Answer::new(plan, self.reader, ask)?.counted();
                 while let Some(row) = answer.next_row()? {
                     candidates.insert(row.to_values()?);
                 }
+                let gets = answer.profile().iter().map(|step| step.gets).sum::<u64>();
+                self.receipt.reads += gets;
             }
             // What the filter reads elsewhere was changed by an earlier statement: look at all.
             _ => candidates.extend(self.before.all(root)?),
@@ -415,11 +410,14 @@ impl<R: Reader> Draft<'_, R> {
         let eval = Eval::new(model, &self.after, params);
         let mut found = BTreeSet::new();
         'candidates: for key in candidates {
-            if !exists(&self.after, root, &key)? {
-                continue;
+            match exists(&self.after, root, &key) {
+                Ok(true) => {}
+                // What no key can hold is no instance's.
+                Ok(false) | Err(FactError::Key { .. }) => continue,
+                Err(error) => return Err(error.into()),
             }
             let scope = [Binding::Instance(root, Rc::new(key.clone()))];
-            for pred in filter.iter().chain(&of_type) {
+            for pred in filter.iter().chain(&of_type).filter(|_| !as_planned) {
                 if !eval.holds(&scope, pred)? {
                     continue 'candidates;
                 }
@@ -451,14 +449,7 @@ impl<R: Reader> Draft<'_, R> {
                 continue;
             };
             let value = eval.expr(&[], given)?;
-            let same = match (&model.attribute(*attribute).ty, &value) {
-                (Type::Int | Type::BigInt, value) => matches!(value, Value::Int(_)),
-                (Type::Float, value) => matches!(value, Value::Float(_)),
-                (Type::Decimal, value) => matches!(value, Value::Decimal(_)),
-                (Type::Any, _) => false,
-                _ => true,
-            };
-            if same {
+            if is_same_kind(&model.attribute(*attribute).ty, &value) {
                 return Ok(Some((place, value)));
             }
         }
@@ -492,7 +483,7 @@ impl<R: Reader> Draft<'_, R> {
                 return Err(Refusal::Condition {
                     statement,
                     entity: name,
-                    key: self.key_text(key),
+                    key: self.key_text(root, key),
                 }
                 .into());
             }
@@ -501,28 +492,62 @@ impl<R: Reader> Draft<'_, R> {
     }
 }
 
-/// The operation within an expression that has no result although both its operands have a value:
-/// what a question shows as null must not take the place of a fact.
-fn without_result<F: Facts>(
+/// Arithmetic whose outcome must not take the place of a fact: the operation in words.
+enum Fault {
+    /// It has no result although both operands have a value. A question shows null.
+    NoResult(String),
+    /// It was rounded. A question shows what is nearest.
+    Inexact(String),
+}
+
+impl Fault {
+    fn refusal(self, subject: String, field: String) -> Refusal {
+        match self {
+            Fault::NoResult(what) => Refusal::NoResult {
+                subject,
+                field,
+                what,
+            },
+            Fault::Inexact(what) => Refusal::Inexact {
+                subject,
+                field,
+                what,
+            },
+        }
+    }
+}
+
+/// The first operation within an expression that a change must not come to.
+fn fault<F: Facts>(
+    model: &Model,
     eval: &Eval<'_, F>,
     scope: &[Binding],
     expr: &Expr,
-) -> Result<Option<String>, F::Error> {
+) -> Result<Option<Fault>, F::Error> {
     match expr {
         Expr::Binary(op, a, b) => {
             for side in [a, b] {
-                if let Some(inner) = without_result(eval, scope, side)? {
+                if let Some(inner) = fault(model, eval, scope, side)? {
                     return Ok(Some(inner));
                 }
             }
             let (left, right) = (eval.expr(scope, a)?, eval.expr(scope, b)?);
-            let fails = !left.is_null() && !right.is_null() && eval.expr(scope, expr)?.is_null();
-            let (left, right) = (value_text(&left), value_text(&right));
-            Ok(fails.then(|| format!("{left} {} {right}", op.sign())))
+            if left.is_null() || right.is_null() {
+                return Ok(None);
+            }
+            let number = |value: &Value| value_text(model, &Type::Any, value);
+            let what = || format!("{} {} {}", number(&left), op.sign(), number(&right));
+            Ok(if ops::binary(*op, &left, &right).is_null() {
+                Some(Fault::NoResult(what()))
+            } else if ops::is_exact(*op, &left, &right) {
+                None
+            } else {
+                Some(Fault::Inexact(what()))
+            })
         }
         Expr::Call(_, args) => {
             for arg in args {
-                if let Some(inner) = without_result(eval, scope, arg)? {
+                if let Some(inner) = fault(model, eval, scope, arg)? {
                     return Ok(Some(inner));
                 }
             }
@@ -563,7 +588,7 @@ pub(crate) fn sequence_counter(
 }
 
 /// Whether instances of a concrete entity have the field at a slot of their root's row.
-fn has_field(model: &querent_compiler::model::Model, entity: EntityId, slot: usize) -> bool {
+fn has_field(model: &Model, entity: EntityId, slot: usize) -> bool {
     let declared = match model.root(entity).fields.get(slot) {
         Some(Field::Attribute(a)) => model.attribute(*a).entity,
         Some(Field::Reference(r)) => model.reference(*r).entity,
@@ -579,30 +604,6 @@ fn count_finds(statements: &[Statement]) -> usize {
         Statement::ForEach { body, .. } => count_finds(body),
     });
     counts.sum()
-}
-
-/// Whether a filter reads facts of other instances than the one it judges.
-fn reads_beyond(model: &querent_compiler::model::Model, root: EntityId, filter: &[Pred]) -> bool {
-    let structure = querent_compiler::view::Structure {
-        name: String::new(),
-        anchor: root,
-        over: vec![],
-        filter: filter.to_vec(),
-        partition: vec![],
-        clustering: vec![],
-        kind: querent_compiler::view::Kind::Lists,
-        columns: vec![],
-        hashed: vec![],
-    };
-    let reads = querent_compiler::view::reads::reads(model, &structure);
-    // The key at the end of one reference is in the row itself; who refers to the row is not.
-    reads
-        .iter()
-        .any(|(route, position)| match route.as_slice() {
-            [] => false,
-            [RouteStep::One(_)] => !position.slots.is_empty(),
-            _ => true,
-        })
 }
 
 impl From<FactError> for crate::store::ChangeError<ChangeFailure> {

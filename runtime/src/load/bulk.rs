@@ -178,6 +178,8 @@ pub(super) struct Load<'a> {
     pub(super) options: &'a LoadOptions,
     pub(super) rejects: Rejects,
     pub(super) late: Late,
+    /// By root and key: rows rejected before the facts are stored.
+    pub(super) gone: Sorter,
     pub(super) longest: Longest,
     /// Rows read of all files.
     pub(super) read: u64,
@@ -228,6 +230,7 @@ impl Database<Lmdb> {
                 count: 0,
             },
             late: Late::new(&folder),
+            gone: Sorter::new(&folder, 16 << 20),
             longest: Longest::default(),
             read: 0,
             bytes: 0,
@@ -314,11 +317,16 @@ impl Load<'_> {
             sync: false,
             ..lmdb::Options::default()
         };
-        let names: Vec<String> = (0..roots.len()).map(|i| format!("f{i}")).collect();
+        // Facts of each root, and behind them those of each that are gone.
+        let names = ["f", "g"].iter();
+        let names: Vec<String> = names
+            .flat_map(|kind| (0..roots.len()).map(move |i| format!("{kind}{i}")))
+            .collect();
         let facts = Lmdb::create(self.folder.join("facts"), &names, &[], options)?;
         for (root, sorter) in sorters {
             self.store_facts(&facts, root, sorter)?;
         }
+        self.store_gone(&facts)?;
         (self.progress)(Progress::Checking);
         self.check(&facts)?;
         if self.rejected() > 0 && self.options.all_or_nothing {
@@ -329,6 +337,17 @@ impl Load<'_> {
         let store = self.write(database, &facts)?;
         let database = Database::with_store(schema, store);
         Ok((database.with_clock(clock), true))
+    }
+
+    /// A place, for a remark in brackets.
+    pub(super) fn place_text(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Database => "the database".into(),
+            Origin::File(file, line) => {
+                let file = self.file_name(file);
+                format!("{file}:{line}")
+            }
+        }
     }
 
     /// The name of a file, by position.

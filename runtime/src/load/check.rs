@@ -5,14 +5,11 @@ use super::bulk::Load;
 use super::facts::{KeyLayouts, LoadFacts, Origin, decode};
 use crate::Error;
 use crate::store::lmdb::{self, Lmdb};
-use crate::store::{ChangeError, Phase, Store, StoreError, WriteSet};
-use crate::verify::{concrete, instance_text, references, slot_name, unique_key, unique_values};
-use querent_compiler::design::StructureId;
+use crate::store::{ChangeError, Store, StoreError, WriteSet};
+use crate::text::instance_text;
+use crate::verify::{concrete, references, slot_name, unique_key, unique_values};
 use querent_compiler::model::{EntityId, Field, Type};
 use querent_compiler::value::Value;
-
-/// Rejected rows are taken out in changes of so many.
-const BATCH: usize = 1000;
 
 impl Load<'_> {
     /// Takes out rows whose references lead nowhere, until all lead somewhere; then rows that
@@ -39,13 +36,13 @@ impl Load<'_> {
             let mut rows = known.all(root)?;
             while let Some((place, bytes)) = rows.next()? {
                 let (origin, row) = decode(bytes)?;
-                if let Some(reason) = dangling(&known, root, &row)? {
+                if let Some(reason) = self.dangling(&known, root, &row)? {
                     any = true;
                     self.reject_row(origin, root, &row, &reason)?;
-                    out.push(place.to_vec());
+                    out.push((place.to_vec(), origin));
                 }
             }
-            take_out(facts, keys.structure(root), &out)?;
+            self.take_out(facts, root, &out)?;
         }
         Ok(any)
     }
@@ -95,37 +92,70 @@ impl Load<'_> {
                             self.origin_text(*other)
                         );
                         self.reject_at(origin, &reason)?;
-                        out.push(place.to_vec());
+                        out.push((place.to_vec(), origin));
                     }
                     _ => first = Some((value.to_vec(), origin)),
                 }
             }
             out.sort();
             out.dedup();
-            take_out(facts, keys.structure(root), &out)?;
+            self.take_out(facts, root, &out)?;
         }
         Ok(any)
     }
+
+    /// The first reference of a row that leads nowhere, in words.
+    fn dangling(
+        &self,
+        facts: &LoadFacts<'_>,
+        root: EntityId,
+        row: &[Value],
+    ) -> Result<Option<String>, Error> {
+        let model = &facts.schema.model;
+        for (slot, (field, value)) in model.root(root).fields.iter().zip(row).enumerate() {
+            let mut targets = Vec::new();
+            match field {
+                Field::Reference(r) => {
+                    references(&Type::Key(model.reference(*r).target), value, &mut targets);
+                }
+                Field::Attribute(a) => references(&model.attribute(*a).ty, value, &mut targets),
+                Field::Type => {}
+            }
+            for (target, key) in targets {
+                let of = model.entity(target).root;
+                let found = facts.row(of, &key)?;
+                let missing = found.is_none();
+                let leads = found.is_some_and(|row| {
+                    concrete(model, of, &row).is_some_and(|c| model.is_a(c, target))
+                });
+                if leads {
+                    continue;
+                }
+                let mut name = instance_text(model, of, &key);
+                if target != of {
+                    name = format!("{name} as {}", model.entity(target).name);
+                }
+                let gone = if missing { facts.gone(of, &key)? } else { None };
+                let why = match gone {
+                    Some(origin) => format!("was rejected ({})", self.place_text(origin)),
+                    None => "does not exist".to_owned(),
+                };
+                return Ok(Some(format!(
+                    "{}: found {name}, which {why}",
+                    slot_name(model, root, slot)
+                )));
+            }
+        }
+        Ok(None)
+    }
 }
 
-pub(super) fn take_out(
-    facts: &Lmdb,
-    structure: StructureId,
-    places: &[Vec<u8>],
-) -> Result<(), Error> {
-    for batch in places.chunks(BATCH) {
-        let batch = batch.to_vec();
-        let job = move |_: &lmdb::LmdbReader<'_>| -> Result<_, StoreError> {
-            let mut writes = WriteSet::new();
-            batch
-                .iter()
-                .for_each(|place| writes.delete(Phase::Homes, structure, place.clone()));
-            Ok((writes, ()))
-        };
-        facts.change(job).map_err(|error| match error {
-            ChangeError::Refused(error) | ChangeError::Store(error) => error,
-        })?;
-    }
+/// Changes the facts of the load.
+pub(super) fn change_facts(facts: &Lmdb, writes: WriteSet) -> Result<(), Error> {
+    let job = move |_: &lmdb::LmdbReader<'_>| -> Result<_, StoreError> { Ok((writes.clone(), ())) };
+    facts.change(job).map_err(|error| match error {
+        ChangeError::Refused(error) | ChangeError::Store(error) => error,
+    })?;
     Ok(())
 }
 
@@ -155,37 +185,4 @@ fn unique_name(model: &querent_compiler::model::Model, key: &[u8]) -> String {
             .clone(),
         _ => String::new(),
     }
-}
-
-/// The first reference of a row that leads nowhere, in words.
-fn dangling(facts: &LoadFacts<'_>, root: EntityId, row: &[Value]) -> Result<Option<String>, Error> {
-    let model = &facts.schema.model;
-    for (slot, (field, value)) in model.root(root).fields.iter().zip(row).enumerate() {
-        let mut targets = Vec::new();
-        match field {
-            Field::Reference(r) => {
-                references(&Type::Key(model.reference(*r).target), value, &mut targets);
-            }
-            Field::Attribute(a) => references(&model.attribute(*a).ty, value, &mut targets),
-            Field::Type => {}
-        }
-        for (target, key) in targets {
-            let of = model.entity(target).root;
-            let found = facts.row(of, &key)?;
-            let leads = found.is_some_and(|row| {
-                concrete(model, of, &row).is_some_and(|c| model.is_a(c, target))
-            });
-            if !leads {
-                let mut name = instance_text(model, of, &key);
-                if target != of {
-                    name = format!("{name} as {}", model.entity(target).name);
-                }
-                return Ok(Some(format!(
-                    "{}: found {name}, which does not exist",
-                    slot_name(model, root, slot)
-                )));
-            }
-        }
-    }
-    Ok(None)
 }

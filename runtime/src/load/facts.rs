@@ -98,6 +98,11 @@ impl KeyLayouts {
         self.layouts.get(&root).map_or(0, |(id, _)| *id)
     }
 
+    /// Where those of a root are kept that are gone.
+    pub(super) fn gone(&self, root: EntityId) -> StructureId {
+        self.structure(root) + self.layouts.len() as StructureId
+    }
+
     pub(super) fn encode(&self, root: EntityId, key: &[Value]) -> Result<Vec<u8>, String> {
         let Some((_, layout)) = self.layouts.get(&root) else {
             return Ok(vec![]);
@@ -173,6 +178,20 @@ impl<'a> LoadFacts<'a> {
         }
         known.insert(at, row.clone());
         Ok(row)
+    }
+}
+
+impl LoadFacts<'_> {
+    /// Where the row of an instance that is not there was rejected.
+    pub(super) fn gone(&self, root: EntityId, key: &[Value]) -> Result<Option<Origin>, FactError> {
+        let Ok(place) = self.keys.encode(root, key) else {
+            return Ok(None);
+        };
+        let found = self.snapshot.reader().row(self.keys.gone(root), &place)?;
+        Ok(match found {
+            Some(bytes) => Some(decode(bytes)?.0),
+            None => None,
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use super::bulk::{Load, LoadError};
 use super::facts::Origin;
 use super::{Input, Reject, Sorter};
 use crate::Error;
-use crate::verify::instance_text;
+use crate::text::instance_text;
 use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::key_of_row;

@@ -1,8 +1,8 @@
 //! Rows that would make a key longer than a store can hold, in whichever structure.
 
 use super::bulk::{Load, io};
-use super::check::take_out;
 use super::facts::{KeyLayouts, LoadFacts, decode};
+use super::gone::Taken;
 use crate::Error;
 use crate::recompute::{ReferrerSorter, too_long};
 use crate::schema::Schema;
@@ -109,7 +109,7 @@ impl Load<'_> {
             }
         }
         let referrers = referrers.finish(&folder)?;
-        let mut out: BTreeMap<EntityId, BTreeSet<Vec<u8>>> = BTreeMap::new();
+        let mut out: BTreeMap<EntityId, BTreeSet<Taken>> = BTreeMap::new();
         for id in suspects {
             let Some(structure) = schema.design.structures.get(usize::from(id)) else {
                 continue;
@@ -122,15 +122,18 @@ impl Load<'_> {
                 let key = key_of_row(&schema.model, root, &row);
                 known.remember(root, &key, row.clone());
                 if let Some(reason) = too_long(schema, id, &known, &key)?
-                    && out.entry(root).or_default().insert(place.to_vec())
+                    && out
+                        .entry(root)
+                        .or_default()
+                        .insert((place.to_vec(), origin))
                 {
                     self.reject_row(origin, root, &row, &reason)?;
                 }
             }
         }
         for (root, places) in &out {
-            let places: Vec<Vec<u8>> = places.iter().cloned().collect();
-            take_out(facts, keys.structure(*root), &places)?;
+            let places: Vec<Taken> = places.iter().cloned().collect();
+            self.take_out(facts, *root, &places)?;
         }
         Ok(out.values().any(|places| !places.is_empty()))
     }

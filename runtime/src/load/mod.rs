@@ -3,6 +3,7 @@
 mod bulk;
 mod check;
 mod facts;
+mod gone;
 mod input;
 mod late;
 mod long;

@@ -11,7 +11,7 @@ use crate::change::sequence_counter;
 use crate::facts::FactError;
 use crate::schema::Schema;
 use crate::verify::{Numbers, sequence_layout, slot_name};
-use querent_compiler::model::{EntityId, Field, Type};
+use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::key_of_row;
 use std::collections::BTreeSet;
@@ -127,13 +127,15 @@ impl Load<'_> {
                 let slot = at.get(ROW..).and_then(<[u8]>::first_chunk);
                 let slot = slot.map_or(0, |b| u32::from_be_bytes(*b)) as usize;
                 let number = number.first_chunk().map_or(0, |b| i64::from_be_bytes(*b));
-                if fits(self.schema, root, slot, number) {
+                if self.schema.has_number(root, slot, number) {
                     if let Some(value) = row.get_mut(slot) {
                         *value = Value::Int(number);
                     }
                 } else {
-                    let name = slot_name(&self.schema.model, root, slot);
-                    refused = Some(format!("{name}: the sequence has run out of numbers"));
+                    let model = &self.schema.model;
+                    let (entity, field) = (&model.entity(root).name, slot_name(model, root, slot));
+                    let reason = format!("{entity}.{field}: the sequence has run out of numbers");
+                    refused = Some(reason);
                 }
             }
             let key = key_of_row(&self.schema.model, root, &row);
@@ -180,15 +182,6 @@ fn assign(wanted: Sorter, given: Numbers, folder: &Path) -> Result<Sorter, Error
         counter = Some((key.to_vec(), number));
     }
     Ok(assigned)
-}
-
-fn fits(schema: &Schema, root: EntityId, slot: usize, number: i64) -> bool {
-    match schema.model.root(root).fields.get(slot) {
-        Some(Field::Attribute(a)) if schema.model.attribute(*a).ty == Type::Int => {
-            i32::try_from(number).is_ok()
-        }
-        _ => number < i64::MAX,
-    }
 }
 
 fn owned((key, value): super::Lent<'_>) -> (Vec<u8>, Vec<u8>) {

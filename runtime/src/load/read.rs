@@ -7,7 +7,8 @@ use super::{Input, Reject, Sorter};
 use crate::facts::StoreFacts;
 use crate::store::Store;
 use crate::store::lmdb::Lmdb;
-use crate::verify::{StoredRows, instance_text};
+use crate::text::instance_text;
+use crate::verify::{StoredRows, concrete};
 use crate::{Database, Error};
 use querent_compiler::model::EntityId;
 use querent_compiler::value::Value;
@@ -112,6 +113,9 @@ impl Load<'_> {
                 }
                 Err(reject) => {
                     self.reject(file, reject)?;
+                    if let Some(key) = &row.key {
+                        self.note_gone(root, key, Origin::File(file, row.line))?;
+                    }
                     continue;
                 }
             };
@@ -166,16 +170,17 @@ impl Load<'_> {
                     Some((known, first)) if *known == key => {
                         let (origin, row) = decode(&value)?;
                         let other = decode(first)?.0;
-                        if other == Origin::Database && self.options.replace {
+                        let model = &self.schema.model;
+                        let instance = instance_text(model, root, &key_of_row(model, root, &row));
+                        let kind = |row: &[Value]| concrete(model, root, row);
+                        let reason = if other != Origin::Database || !self.options.replace {
+                            format!("{instance} is {}", self.origin_text(other))
+                        } else if kind(&decode(first)?.1) == kind(&row) {
                             *first = value;
                             continue;
-                        }
-                        let instance = instance_text(
-                            &self.schema.model,
-                            root,
-                            &key_of_row(&self.schema.model, root, &row),
-                        );
-                        let reason = format!("{instance} is {}", self.origin_text(other));
+                        } else {
+                            format!("{instance} exists and is of another type; delete it first")
+                        };
                         self.reject_at(origin, &reason)?;
                     }
                     _ => {

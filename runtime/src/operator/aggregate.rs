@@ -84,7 +84,7 @@ impl<'a, R: Reader> Aggregate<'a, R> {
                 Fill::End => break,
             }
             let parts = self.parts;
-            let row = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
+            let row = self.subs.resolve(cx, self.feed.tuple(), &[], |env| {
                 let args = parts
                     .aggregates
                     .iter()

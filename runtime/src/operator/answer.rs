@@ -170,7 +170,7 @@ impl<'a, R: Reader + 'a> Answer<'a, R> {
             if direct || !node.has_sub() {
                 continue;
             }
-            let done = subs.resolve(&self.cx, tuple, None, |env| node.value_cow(env).map(drop))?;
+            let done = subs.resolve(&self.cx, tuple, &[], |env| node.value_cow(env).map(drop))?;
             if done.is_pending() {
                 return Ok(Poll::Pending);
             }
@@ -387,7 +387,7 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     fn env(&self) -> Env<'r, R::B> {
         Env {
             tuple: self.tuples.tuple_at(self.start),
-            item: None,
+            items: &[],
             params: self.top.params,
             results: self.top.subs.results(),
         }

@@ -85,20 +85,21 @@ impl<'l> Binder<'l> {
             }
             Op::Merge {
                 input,
-                list,
+                lists,
                 get,
                 order,
                 ..
             } => {
                 let input = self.input(input, scope)?;
-                let list = self.terms(list, scope, &mut subs)?;
+                let lists = lists.iter().map(|list| self.terms(list, scope, &mut subs));
+                let lists = lists.collect::<Result<Vec<_>, _>>()?;
                 let bounds = self.bounds(get, scope, &mut subs)?;
                 scope.push(Kind::Row(Arc::clone(&bounds.layout)));
                 let order = self.order(order, scope, &mut subs)?;
                 OpKind::Merge {
                     input,
                     parts: merge::Parts {
-                        list,
+                        lists,
                         bounds,
                         order,
                     },
@@ -140,9 +141,10 @@ impl<'l> Binder<'l> {
                 OpKind::Filter { input, checks }
             }
             Op::Distinct { input, by } => {
+                let ordered = matches!(&**input, Op::Merge { order, .. } if order.iter().map(|(t, _)| t).eq(by));
                 let input = self.input(input, scope)?;
                 let by = self.terms(by, scope, &mut subs)?;
-                OpKind::Distinct { input, by }
+                OpKind::Distinct { input, by, ordered }
             }
             Op::Sort {
                 input,
@@ -300,18 +302,17 @@ impl<'l> Binder<'l> {
                 self.param(*id);
                 Node::Param(id.index(), path.as_slice().into())
             }
-            Term::Item => Node::Item,
+            Term::Item(list, path) => {
+                let item = Node::Item(usize::from(*list));
+                part_of(item, path)
+            }
             Term::Column {
                 frame,
                 column,
                 path,
             } => {
                 let node = column_node(usize::from(*frame), usize::from(*column), scope)?;
-                if path.is_empty() {
-                    node
-                } else {
-                    Node::Part(Box::new(node), path.as_slice().into())
-                }
+                part_of(node, path)
             }
             Term::Key(terms) => Node::Key(self.terms(terms, scope, subs)?),
             Term::Binary(op, a, b) => {
@@ -389,6 +390,15 @@ impl<'l> Binder<'l> {
 
     fn param(&mut self, id: ParamId) {
         self.params = self.params.max(id.index() + 1);
+    }
+}
+
+/// A part of a term's value, or all of it.
+fn part_of(node: Node, path: &[u16]) -> Node {
+    if path.is_empty() {
+        node
+    } else {
+        Node::Part(Box::new(node), path.into())
     }
 }
 

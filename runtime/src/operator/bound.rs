@@ -139,6 +139,8 @@ pub(super) enum OpKind {
     Distinct {
         input: BoundInput,
         by: Vec<Node>,
+        /// Whether tuples that are alike come one behind the other.
+        ordered: bool,
     },
     Sort {
         input: BoundInput,

@@ -150,12 +150,13 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 checks,
                 subs: self.subs(&op.subs)?,
             }),
-            OpKind::Distinct { input, by } => Box::new(Distinct {
+            OpKind::Distinct { input, by, .. } => Box::new(Distinct {
                 step,
-                feed: self.feed(input, Demand::default())?,
+                feed: self.feed(input, whole)?,
                 by,
                 subs: self.subs(&op.subs)?,
                 seen: HashSet::new(),
+                last: demand.flip.then(Vec::new),
             }),
             OpKind::Sort {
                 input,
@@ -354,7 +355,7 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
     fn count(&self, count: &Node) -> Result<Option<usize>, AskError> {
         let env = Env::<&[u8]> {
             tuple: &[],
-            item: None,
+            items: &[],
             params: self.ask.params,
             results: &[],
         };
@@ -377,6 +378,7 @@ fn can_flip(op: &BoundOp) -> bool {
         OpKind::Get { input, .. } | OpKind::Merge { input, .. } | OpKind::Filter { input, .. } => {
             can_flip(&input.op)
         }
+        OpKind::Distinct { input, ordered, .. } => *ordered && can_flip(&input.op),
         OpKind::Unite { branches, parts } => {
             !parts.order.0.is_empty() && branches.iter().all(|branch| can_flip(&branch.root))
         }

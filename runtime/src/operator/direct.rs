@@ -64,7 +64,7 @@ impl<'a, R: Reader> Direct<'a, R> {
         let outer = self.outer.frames();
         let env = Env {
             tuple: outer,
-            item: None,
+            items: &[],
             params: cx.params,
             results: &[],
         };

@@ -1,4 +1,5 @@
-//! `distinct`: the first tuple for each distinct value of the terms, in the input's order.
+//! `distinct`: the first tuple for each distinct value of the terms, in the input's order; of an
+//! input that is turned round, and has those that are alike one behind the other, the last.
 
 use super::feed::Feed;
 use super::sub::Subs;
@@ -15,6 +16,8 @@ pub(super) struct Distinct<'a, R: Reader> {
     pub(super) by: &'a [Node],
     pub(super) subs: Subs<'a, R>,
     pub(super) seen: HashSet<Vec<Value>>,
+    /// The last tuple so far, where the input is turned round.
+    pub(super) last: Option<Vec<Frame<R::B>>>,
 }
 
 impl<'a, R: Reader> Operator<'a, R> for Distinct<'a, R> {
@@ -22,6 +25,9 @@ impl<'a, R: Reader> Operator<'a, R> for Distinct<'a, R> {
         self.feed.start(outer);
         self.subs.reset();
         self.seen.clear();
+        if let Some(last) = &mut self.last {
+            last.clear();
+        }
     }
 
     fn fill(
@@ -34,21 +40,38 @@ impl<'a, R: Reader> Operator<'a, R> for Distinct<'a, R> {
         while added < want {
             match self.feed.ready(cx, want - added)? {
                 Fill::Rows => {}
-                other => return Ok(cx.settle(self.step, added, other)),
+                Fill::Wait => return Ok(cx.settle(self.step, added, Fill::Wait)),
+                Fill::End => {
+                    if let Some(last) = self.last.as_mut().filter(|last| !last.is_empty()) {
+                        out.push(last.drain(..));
+                        added += 1;
+                    }
+                    return Ok(cx.settle(self.step, added, Fill::End));
+                }
             }
             let by = self.by;
             let key = self
                 .subs
-                .resolve(cx, self.feed.tuple(), None, |env| values(by, env))?;
+                .resolve(cx, self.feed.tuple(), &[], |env| values(by, env))?;
             let Poll::Ready(key) = key else {
                 return Ok(cx.settle(self.step, added, Fill::Wait));
             };
             self.subs.reset();
-            if self.seen.insert(key) {
-                out.push(self.feed.take());
-                added += 1;
-            } else {
-                self.feed.skip();
+            let new = self.seen.insert(key);
+            match &mut self.last {
+                Some(last) => {
+                    if new && !last.is_empty() {
+                        out.push(last.drain(..));
+                        added += 1;
+                    }
+                    last.clear();
+                    last.extend(self.feed.take());
+                }
+                None if new => {
+                    out.push(self.feed.take());
+                    added += 1;
+                }
+                None => self.feed.skip(),
             }
         }
         Ok(cx.settle(self.step, added, Fill::End))

@@ -50,7 +50,7 @@ impl<'a, R: Reader> Operator<'a, R> for Elements<'a, R> {
             let of = self.of;
             match self
                 .subs
-                .resolve(cx, self.feed.tuple(), None, |env| of.value(env))?
+                .resolve(cx, self.feed.tuple(), &[], |env| of.value(env))?
             {
                 Poll::Pending => return Ok(cx.settle(self.step, added, Fill::Wait)),
                 Poll::Ready(collection) => self.rest = unfold(collection),

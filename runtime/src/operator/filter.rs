@@ -35,7 +35,7 @@ impl<'a, R: Reader> Operator<'a, R> for Filter<'a, R> {
             let checks = self.checks;
             match self
                 .subs
-                .resolve(cx, self.feed.tuple(), None, |env| all(checks, env))?
+                .resolve(cx, self.feed.tuple(), &[], |env| all(checks, env))?
             {
                 Poll::Pending => return Ok(cx.settle(self.step, added, Fill::Wait)),
                 Poll::Ready(true) => {

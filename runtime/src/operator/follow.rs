@@ -67,7 +67,7 @@ impl<'a, R: Reader> Follow<'a, R> {
         for at in first..tuples.len() {
             let env = Env {
                 tuple: tuples.get(at),
-                item: None,
+                items: &[],
                 params: cx.params,
                 results: &[],
             };

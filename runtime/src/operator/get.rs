@@ -89,7 +89,7 @@ impl<'a, R: Reader> Get<'a, R> {
         let (range, read) = (&self.range, &mut self.read);
         let found = self
             .subs
-            .resolve(cx, self.feed.tuple(), None, |env| range.read(env, read))?;
+            .resolve(cx, self.feed.tuple(), &[], |env| range.read(env, read))?;
         if found.is_ready() {
             self.subs.reset();
         }

@@ -1,4 +1,4 @@
-//! `merge`: for each input tuple, one read per element of a list, merged in order.
+//! `merge`: for each input tuple, one read per combination of elements of lists, merged in order.
 
 use super::feed::Feed;
 use super::order::Order;
@@ -27,7 +27,7 @@ pub(super) struct Merge<'a, R: Reader> {
 
 /// What a merge is made of.
 pub(super) struct Parts {
-    pub(super) list: Vec<Node>,
+    pub(super) lists: Vec<Vec<Node>>,
     pub(super) bounds: Bounds,
     /// Empty: branches are read one after the other.
     pub(super) order: Order,
@@ -45,7 +45,8 @@ struct Running<R: Reader> {
 }
 
 struct Branch<R: Reader> {
-    item: Value,
+    /// An element of each list.
+    items: Vec<Value>,
     source: Option<R::S>,
     head: Vec<Frame<R::B>>,
 }
@@ -77,25 +78,25 @@ impl<'a, R: Reader> Merge<'a, R> {
             Fill::Rows => {}
             other => return Ok(other),
         }
-        let list = &self.parts.list;
-        let items = self
+        let lists = &self.parts.lists;
+        let combinations = self
             .subs
-            .resolve(cx, self.feed.tuple(), None, |env| items(list, env))?;
-        let Poll::Ready(mut items) = items else {
+            .resolve(cx, self.feed.tuple(), &[], |env| combinations(lists, env))?;
+        let Poll::Ready(mut combinations) = combinations else {
             return Ok(Fill::Wait);
         };
         if self.flip {
-            items.reverse();
+            combinations.reverse();
         }
         let tuple = self.feed.take().collect();
-        let branch = |item| Branch {
-            item,
+        let branch = |items| Branch {
+            items,
             source: None,
             head: Vec::new(),
         };
         self.running = Some(Running {
             tuple,
-            branches: items.into_iter().map(branch).collect(),
+            branches: combinations.into_iter().map(branch).collect(),
             opened: 0,
             headless: Vec::new(),
             heads: BinaryHeap::new(),
@@ -149,7 +150,7 @@ impl<R: Reader> Running<R> {
                 break;
             };
             let mut read = range.blank(Vec::new());
-            let found = subs.resolve(cx, &self.tuple, Some(&branch.item), |env| {
+            let found = subs.resolve(cx, &self.tuple, &branch.items, |env| {
                 range.read(env, &mut read)
             })?;
             let Poll::Ready(found) = found else {
@@ -193,7 +194,7 @@ impl<R: Reader> Running<R> {
                         .extend(batch.rows.drain(..).map(|(k, r)| Frame::Row(k, r)));
                     let env = Env {
                         tuple: &branch.head,
-                        item: Some(&branch.item),
+                        items: &branch.items,
                         params: cx.params,
                         results: &[],
                     };
@@ -293,6 +294,20 @@ impl<'a, R: Reader> Operator<'a, R> for Merge<'a, R> {
             }
         }
     }
+}
+
+/// One element of each list, in every way, in order.
+fn combinations<B: Buf>(lists: &[Vec<Node>], env: &Env<'_, B>) -> Result<Vec<Vec<Value>>, Stop> {
+    let mut all = vec![Vec::with_capacity(lists.len())];
+    for list in lists {
+        let items = items(list, env)?;
+        let longer = all.iter().flat_map(|before: &Vec<Value>| {
+            let with = |item: &Value| before.iter().chain([item]).cloned().collect();
+            items.iter().map(with)
+        });
+        all = longer.collect();
+    }
+    Ok(all)
 }
 
 /// The distinct elements that are not null, in order.

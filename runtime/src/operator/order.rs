@@ -120,7 +120,7 @@ fn encode_all<B: Buf>(
 /// Appends one term. What most tuples are ordered by is encoded from where it is stored.
 fn encode<B: Buf>(by: &By, flip: bool, env: &Env<'_, B>, out: &mut Vec<u8>) -> Result<(), Stop> {
     let direction = if flip {
-        opposite(by.direction)
+        by.direction.opposite()
     } else {
         by.direction
     };
@@ -135,12 +135,4 @@ fn encode<B: Buf>(by: &By, flip: bool, env: &Env<'_, B>, out: &mut Vec<u8>) -> R
         key::encode_ordered(&by.node.eval(env)?, direction, out);
     }
     Ok(())
-}
-
-/// The other direction.
-pub(super) fn opposite(direction: Direction) -> Direction {
-    match direction {
-        Direction::Asc => Direction::Desc,
-        Direction::Desc => Direction::Asc,
-    }
 }

@@ -45,7 +45,7 @@ impl<'a, R: Reader> Operator<'a, R> for Page<'a, R> {
             }
             if !self.passed {
                 let (order, key) = (self.order, &mut self.key);
-                let done = self.subs.resolve(cx, self.feed.tuple(), None, |env| {
+                let done = self.subs.resolve(cx, self.feed.tuple(), &[], |env| {
                     key.clear();
                     order.encode(env, false, key)
                 })?;

@@ -74,9 +74,9 @@ impl<'p> Walk<'p> {
                 self.terms(order.iter().map(|(term, _)| term), depth);
             }
             Op::Merge {
-                list, get, order, ..
+                lists, get, order, ..
             } => {
-                self.terms(list, depth);
+                self.terms(lists.iter().flatten(), depth);
                 self.get(get, depth);
                 self.terms(order.iter().map(|(term, _)| term), depth);
             }
@@ -109,7 +109,7 @@ impl<'p> Walk<'p> {
 
     fn term(&mut self, term: &'p Term, depth: usize) {
         match term {
-            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
             Term::Key(terms) | Term::Call(_, terms) => self.terms(terms, depth),
             Term::Binary(_, a, b) | Term::At(a, b) => self.terms([&**a, &**b], depth),
             Term::Shape(present, terms) => {

@@ -209,7 +209,7 @@ impl<'a, R: Reader> Sort<'a, R> {
         let (order, keys) = (self.order, &mut self.keys);
         for at in self.places.len()..self.tuples.len() {
             let (tuple, start) = (self.tuples.get(at), keys.bytes.len());
-            let done = self.subs.resolve(cx, tuple, None, |env| {
+            let done = self.subs.resolve(cx, tuple, &[], |env| {
                 keys.bytes.truncate(start);
                 order.encode(env, false, &mut keys.bytes)
             })?;
@@ -322,7 +322,7 @@ impl<'a, R: Reader> Sort<'a, R> {
 fn plain<'t, R: Reader>(cx: &Context<'t, R>, tuple: &'t [Frame<R::B>]) -> Env<'t, R::B> {
     Env {
         tuple,
-        item: None,
+        items: &[],
         params: cx.params,
         results: &[],
     }

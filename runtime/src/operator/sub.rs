@@ -107,13 +107,13 @@ impl<'a, R: Reader> Subs<'a, R> {
         &mut self,
         cx: &Context<'a, R>,
         tuple: &[Frame<R::B>],
-        item: Option<&Value>,
+        items: &[Value],
         mut evaluate: impl FnMut(&Env<'_, R::B>) -> Result<T, Stop>,
     ) -> Result<Poll<T>, AskError> {
         loop {
             match evaluate(&Env {
                 tuple,
-                item,
+                items,
                 params: cx.params,
                 results: &self.results,
             }) {
@@ -201,7 +201,7 @@ impl<'a, R: Reader> Slot<'a, R> {
             let row = self
                 .top
                 .subs
-                .resolve(cx, tuple, None, |env| super::term::values(output, env))?;
+                .resolve(cx, tuple, &[], |env| super::term::values(output, env))?;
             let Poll::Ready(row) = row else {
                 return Ok(Poll::Pending);
             };

@@ -27,7 +27,8 @@ pub(super) enum Node {
     Const(Value),
     /// A part of a parameter, by its number.
     Param(usize, Box<[u16]>),
-    Item,
+    /// The current element of a list of a merge.
+    Item(usize),
     Row {
         frame: usize,
         /// Where most rows have it.
@@ -66,8 +67,8 @@ pub(super) enum Check {
 /// What a term is evaluated over.
 pub(super) struct Env<'t, B> {
     pub(super) tuple: &'t [Frame<B>],
-    /// The current element of a merge.
-    pub(super) item: Option<&'t Value>,
+    /// The current elements of a merge's lists.
+    pub(super) items: &'t [Value],
     /// The parameters of the ask.
     pub(super) params: &'t [Value],
     /// The values of subplans, by slot.
@@ -142,7 +143,7 @@ impl Node {
                 Some(Frame::Values(None)) => Ok(ValueRef::Null),
                 _ => Err(foreign_frame(*frame)),
             },
-            Node::Item => Ok(env.item.map_or(ValueRef::Null, ValueRef::of)),
+            Node::Item(list) => Ok(env.items.get(*list).map_or(ValueRef::Null, ValueRef::of)),
             Node::Sub(slot) => match env.results.get(*slot) {
                 Some(Some(value)) => Ok(ValueRef::of(value)),
                 _ => Err(Stop::Need(*slot)),
@@ -194,7 +195,7 @@ impl Node {
             }
             Node::Const(_)
             | Node::Param(..)
-            | Node::Item
+            | Node::Item(_)
             | Node::Row { .. }
             | Node::Computed { .. }
             | Node::Sub(_) => self.eval(env)?.into_value(),
@@ -223,7 +224,10 @@ impl Node {
         Ok(match self {
             Node::Const(value) => Cow::Borrowed(value),
             Node::Param(..) => Cow::Borrowed(self.given(env.params)),
-            Node::Item => env.item.map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+            Node::Item(list) => env
+                .items
+                .get(*list)
+                .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
             Node::Computed { frame, column } => match env.tuple.get(*frame) {
                 Some(Frame::Values(Some(values))) => values
                     .get(*column)
@@ -245,7 +249,7 @@ impl Node {
             Node::Sub(_) => true,
             Node::Const(_)
             | Node::Param(..)
-            | Node::Item
+            | Node::Item(_)
             | Node::Row { .. }
             | Node::Computed { .. } => false,
             Node::Part(node, _) => node.has_sub(),

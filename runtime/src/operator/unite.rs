@@ -88,7 +88,7 @@ impl<'a, R: Reader> Branch<'a, R> {
         }
         let (output, tuple) = (&self.top.bound.output, self.tuples.get(self.at));
         let subs = &mut self.top.subs;
-        let row = subs.resolve(cx, tuple, None, |env| values(output, env))?;
+        let row = subs.resolve(cx, tuple, &[], |env| values(output, env))?;
         Ok(row.map(|row| {
             subs.reset();
             self.at += 1;
@@ -215,7 +215,7 @@ impl<'a, R: Reader> Unite<'a, R> {
                     branch.head.push(Frame::Values(Some(row)));
                     let env = Env {
                         tuple: &branch.head,
-                        item: None,
+                        items: &[],
                         params: cx.params,
                         results: &[],
                     };

@@ -13,6 +13,8 @@ use std::time::Instant;
 
 /// The model that is measured, with its schema.
 pub const MODEL: &str = include_str!("calibration.querent");
+/// Rows of that model: what fewer say of large data is little.
+pub const ROWS: u32 = 361_000;
 /// Changes that are synced, one after the other.
 const SYNCED: usize = 32;
 
@@ -21,6 +23,9 @@ const SYNCED: usize = 32;
 pub struct Calibration {
     /// The constants, in microseconds.
     pub cost: Cost,
+    /// Those of them, by name, that are as they ship: so few rows, or times that differ so much, say
+    /// too little of them.
+    pub kept: Vec<&'static str>,
     /// What they were found from; the estimates are those of the constants.
     pub measured: Vec<Measured>,
     /// Rows loaded.
@@ -71,7 +76,7 @@ pub fn calibrate(
     let (rows, bytes) = (trial.rows, trial.bytes);
     drop(trial);
     let sync_micros = synced(folder, &measured)?;
-    let cost = fit::fit(&model, &options, &given, &measured)?;
+    let fit::Fitted { cost, kept } = fit::fit(&model, &options, &given, &measured)?;
     let mut priced = options;
     priced.target.cost = cost.clone();
     let priced = design(&model, &priced)?;
@@ -80,6 +85,7 @@ pub fn calibrate(
     }
     Ok(Calibration {
         cost,
+        kept,
         measured,
         rows,
         bytes,

@@ -6,7 +6,9 @@ mod draw;
 mod fit;
 mod sample;
 
-pub use calibrate::{Calibration, MODEL as CALIBRATION_MODEL, Stage, calibrate};
+pub use calibrate::{
+    Calibration, MODEL as CALIBRATION_MODEL, ROWS as CALIBRATION_ROWS, Stage, calibrate,
+};
 pub use draw::Draw;
 pub use fit::CONSTANTS;
 pub use sample::{Instance, Sample};

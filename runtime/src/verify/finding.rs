@@ -2,14 +2,14 @@
 
 use crate::layout::Layout;
 use crate::schema::Schema;
-use querent_compiler::codec::to_text;
+use crate::text::{instance_text, value_text};
 use querent_compiler::design::StructureId;
 use querent_compiler::design::display::Printer;
-use querent_compiler::model::{EntityId, Model, Type};
+use querent_compiler::model::{Model, Type};
 use querent_compiler::value::Value;
 use querent_compiler::value::ops::Accumulator;
+use querent_compiler::view::Structure;
 use querent_compiler::view::rows::group_aggregate;
-use querent_compiler::view::{Kind, Structure};
 use serde::Serialize;
 use std::fmt;
 
@@ -117,7 +117,8 @@ pub(super) struct Namer<'s> {
     model: &'s Model,
     structure: &'s Structure,
     layout: &'s Layout,
-    /// Where the scalars of the anchor's key are in the row's key; none in groups.
+    /// Where the scalars of the anchor's key are in the row's key; none where they are not all in
+    /// it, as in groups of many instances.
     anchor: Option<Vec<usize>>,
     parts: Vec<String>,
     columns: Vec<String>,
@@ -137,11 +138,7 @@ impl<'s> Namer<'s> {
             model,
             structure,
             layout,
-            anchor: if structure.kind == Kind::Lists {
-                positions.collect()
-            } else {
-                None
-            },
+            anchor: positions.collect(),
             parts: structure.key().map(|e| printer.expr(e)).collect(),
             columns: structure.columns.iter().map(|e| printer.expr(e)).collect(),
         })
@@ -182,7 +179,9 @@ impl<'s> Namer<'s> {
     fn row_text(&self, parts: &[Value]) -> String {
         let named = self.parts.iter().zip(parts).zip(&self.layout.key);
         let parts: Vec<String> = named
-            .map(|((name, value), part)| format!("{name} {}", text(self.model, &part.ty, value)))
+            .map(|((name, value), part)| {
+                format!("{name} {}", value_text(self.model, &part.ty, value))
+            })
             .collect();
         parts.join(", ")
     }
@@ -212,30 +211,10 @@ impl<'s> Namer<'s> {
         if let Some((a, _)) = aggregate
             && let Some(total) = Accumulator::from_stored(a.function, value)
         {
-            return text(self.model, &Type::Any, &total.finish());
+            return value_text(self.model, &Type::Any, &total.finish());
         }
-        text(self.model, &column.ty, value)
+        value_text(self.model, &column.ty, value)
     }
-}
-
-/// A value in a message.
-pub(crate) fn text(model: &Model, ty: &Type, value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Text(t) => format!("'{t}'"),
-        value => to_text(model, ty, value),
-    }
-}
-
-/// Entity and key of an instance.
-pub(crate) fn instance_text(model: &Model, root: EntityId, key: &[Value]) -> String {
-    let leaves = model.key_leaves(root);
-    let parts: Vec<String> = leaves
-        .iter()
-        .zip(key)
-        .map(|(leaf, value)| text(model, &model.attribute(leaf.attribute).ty, value))
-        .collect();
-    format!("{} {}", model.entity(root).name, parts.join(", "))
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

@@ -1,7 +1,7 @@
 //! The homes by themselves: can they be read, and are their facts what the model allows?
 
 use super::facts::Damage;
-use super::finding::{Namer, hex, instance_text, text};
+use super::finding::{Namer, hex};
 use super::sequences::Numbers;
 use super::{ANCHORS_PER_MEMORY, Each, Finding, FindingKind, Found, StoredRows};
 use crate::Error;
@@ -11,6 +11,7 @@ use crate::recompute::ReferrerSorter;
 use crate::row::{RowError, decode_values, encode_values};
 use crate::schema::Schema;
 use crate::store::Reader;
+use crate::text::{instance_text, value_text};
 use querent_compiler::design::{StructureId, key_paths};
 use querent_compiler::model::{AttributeId, EntityId, Field, LinkFault, Model, ReferenceId, Type};
 use querent_compiler::value::Value;
@@ -472,7 +473,7 @@ fn sharing(model: &Model, key: &[u8], other: &[Value], owner: &[Value]) -> Findi
     };
     let value = owner
         .get(1)
-        .map(|v| text(model, &ty, v))
+        .map(|v| value_text(model, &ty, v))
         .unwrap_or_default();
     Finding {
         kind: FindingKind::Shared,

@@ -15,7 +15,6 @@ mod rows;
 mod sequences;
 mod structures;
 
-pub(crate) use finding::instance_text;
 pub use finding::{Difference, Finding, FindingKind};
 pub(crate) use homes::{concrete, references, slot_name, unique_key, unique_values};
 pub use repair::Repaired;

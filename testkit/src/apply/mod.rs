@@ -107,6 +107,13 @@ pub fn put(
         stamp(model, root, &mut row, now);
         work.number(root, &mut row);
         let key = key_of(model, root, &row);
+        let kind = |row: &[Value]| concrete(model, root, row);
+        if let Some(old) = work.facts.row(model, root, &key)
+            && kind(old) != kind(&row)
+        {
+            let entity = model.entity(*entity).name.clone();
+            return Err(Refusal::OtherType { entity, key });
+        }
         work.facts.of_mut(model, root).insert(key, row);
     }
     work.check()?;

@@ -14,7 +14,7 @@ pub enum Refusal {
         /// Flattened key.
         key: Vec<Value>,
     },
-    /// An upsert found an instance of another type.
+    /// An upsert or a put found an instance of another type.
     #[error("{entity} {key:?} exists with another type")]
     OtherType {
         /// Entity.
@@ -78,7 +78,7 @@ pub enum Refusal {
         /// Reference.
         reference: String,
     },
-    /// Arithmetic has no result: an overflow, a division by zero.
+    /// Arithmetic has no result (an overflow, a division by zero), or none that is exact.
     #[error("what {entity}.{field} is set to has no result")]
     NoResult {
         /// Entity.

@@ -68,6 +68,7 @@ fn effort(seed: u64) -> Effort {
             1 | 2 => On::Remote,
             _ => On::Memory,
         },
+        pieces: seed % 7 == 3,
         ..Effort::default()
     }
 }

@@ -396,6 +396,10 @@ fn connection(rng: &mut Rng, draft: &Draft, names: &mut Names) -> Option<String>
         }
         return Some(format!("connect {name}"));
     }
+    if rng.percent(30) {
+        let (from, to) = (names.fresh("x"), names.fresh("x"));
+        return Some(format!("disconnect {name} from ${from} to ${to}"));
+    }
     let mut terms: Vec<String> = key_terms(draft, *owner)
         .into_iter()
         .map(|(path, ty)| format!("from.{path} = {}", names.param(rng, &ty)))

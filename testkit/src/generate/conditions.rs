@@ -57,6 +57,11 @@ pub(super) fn pred(
             _ => None,
         };
     }
+    // Lists of what partitions are by are merged over, with all pieces of those that are cut.
+    if draft.wide && rng.percent(8) {
+        let (path, _) = draft.scalar(rng, at, &Ty::is_scalar)?;
+        return Some(format!("{path} in ${}", names.fresh("x")));
+    }
     // What is found from the far end of a path is a way of its own, and seldom taken.
     if draft.wide && rng.percent(10) {
         let (path, ty) = draft.many_scalar(rng, at, &Ty::is_scalar)?;

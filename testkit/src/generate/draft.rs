@@ -103,6 +103,8 @@ pub(super) struct Draft {
     pub(super) entities: Vec<Entity>,
     /// Whether everything may be drawn that the generator knows.
     pub(super) wide: bool,
+    /// Whether most questions list several values of what partitions are by.
+    pub(super) lists: bool,
     /// Whether rates are weights in the mixes `day` and `night`.
     pub(super) mixes: bool,
     /// Instances of each entity, where not a thousand.

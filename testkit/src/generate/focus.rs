@@ -86,6 +86,16 @@ fn items(rng: &mut Rng, eval: &Eval<'_>, scope: &[Node], select: &[Item], found:
     }
 }
 
+/// The value that an expression has at another instance: a list of values finds several.
+fn another(rng: &mut Rng, eval: &Eval<'_>, scope: &[Node], expr: &Expr) -> Value {
+    if let [Node::Instance(entity, _)] = scope
+        && let Some(other) = instance(rng, eval, *entity)
+    {
+        return eval.expr(&[other], expr);
+    }
+    eval.expr(scope, expr)
+}
+
 fn preds(rng: &mut Rng, eval: &Eval<'_>, scope: &[Node], pred: &Pred, found: &mut Found) {
     match pred {
         Pred::And(parts) | Pred::Or(parts) => {
@@ -108,16 +118,24 @@ fn preds(rng: &mut Rng, eval: &Eval<'_>, scope: &[Node], pred: &Pred, found: &mu
             found.push((*id, path.clone(), eval.expr(scope, left)));
         }
         Pred::In(left, list) => {
-            for expr in list {
+            for (i, expr) in list.iter().enumerate() {
                 if let Expr::Param(id, path) = expr {
-                    found.push((*id, path.clone(), eval.expr(scope, left)));
+                    let value = match i {
+                        0 => eval.expr(scope, left),
+                        _ => another(rng, eval, scope, left),
+                    };
+                    found.push((*id, path.clone(), value));
                 }
             }
         }
         Pred::InList(left, Expr::Param(id, path)) => {
-            let value = eval.expr(scope, left);
-            if !value.is_null() {
-                found.push((*id, path.clone(), Value::List(vec![value])));
+            let mut values = vec![eval.expr(scope, left)];
+            for _ in 0..rng.below(3) {
+                values.push(another(rng, eval, scope, left));
+            }
+            values.retain(|value| !value.is_null());
+            if !values.is_empty() {
+                found.push((*id, path.clone(), Value::List(values)));
             }
         }
         Pred::Exists {

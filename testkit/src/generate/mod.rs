@@ -59,6 +59,14 @@ pub fn timed_model(rng: &mut Rng, size: Size) -> String {
     text(rng, size, &mut draft)
 }
 
+/// The same, where most questions list several values of what partitions are by.
+pub fn listing_model(rng: &mut Rng, size: Size) -> String {
+    let mut draft = Draft::random(rng, size.entities);
+    draft.lifetimes(rng);
+    draft.lists = true;
+    text(rng, size, &mut draft)
+}
+
 fn text(rng: &mut Rng, size: Size, draft: &mut Draft) -> String {
     if size.wide {
         draft.widen(rng);

@@ -45,6 +45,7 @@ pub(super) fn question(rng: &mut Rng, draft: &Draft) -> String {
     let at = At::Entity(entity);
     let mut names = Names::default();
     let (items, clauses) = match rng.below(10) {
+        0..=7 if draft.lists => listed(rng, draft, &at, &mut names),
         0..=5 => plain(rng, draft, &at, &mut names),
         6 => whole(rng, draft, &at, &mut names),
         _ => grouped(rng, draft, &at, &mut names),
@@ -72,6 +73,45 @@ fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let mut text = String::new();
     filter(rng, draft, at, names, &mut text);
     order_and_page(rng, draft, at, names, &mut text);
+    (items.join(", "), text)
+}
+
+/// What is found by a list of values, or two, mostly in order of a time.
+fn listed(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
+    let mut items = vec!["*".to_owned()];
+    items.extend(item(rng, draft, at, names, 1));
+    let mut found: Vec<String> = Vec::new();
+    for _ in 0..rng.one_of([1, 1, 1, 2]) {
+        if let Some((path, ty)) = draft.scalar(rng, at, &Ty::is_ordered) {
+            found.push(match rng.below(3) {
+                0 => format!(
+                    "{path} in ({0}, {1})",
+                    names.param(rng, &ty),
+                    names.param(rng, &ty)
+                ),
+                _ => format!("{path} in ${}", names.fresh("x")),
+            });
+        }
+    }
+    let of_time = |t: &Ty| matches!(t, Ty::Timestamp | Ty::TimeUuid | Ty::Date);
+    let time = draft.scalar(rng, at, &of_time).map(|(path, _)| path);
+    if rng.percent(20)
+        && let Some(path) = &time
+    {
+        found.push(format!("{path} >= ${}", names.fresh("x")));
+    }
+    let mut text = String::new();
+    if !found.is_empty() {
+        let _ = write!(text, "\n  where {}", found.join(" and "));
+    }
+    match time.filter(|_| rng.percent(70)) {
+        Some(path) => {
+            let _ = write!(text, " order by {path}{}", direction(rng));
+            limit(rng, names, &mut text, 60);
+            page(rng, names, &mut text);
+        }
+        None => order_and_page(rng, draft, at, names, &mut text),
+    }
     (items.join(", "), text)
 }
 

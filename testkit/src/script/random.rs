@@ -17,7 +17,9 @@ use querent::schema::Schema;
 /// The script of a seed. The error is a model that does not resolve: a fault of the generator.
 pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
     let mut rng = Rng::new(seed);
-    let mut text = if effort.timed {
+    let mut text = if effort.pieces {
+        generate::listing_model(&mut rng, effort.size)
+    } else if effort.timed {
         generate::timed_model(&mut rng, effort.size)
     } else {
         generate::model(&mut rng, effort.size)
@@ -33,10 +35,15 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             // Any design must be right, the cheapest or not.
             sample: effort.sampled.then_some(seed),
             // Plans for partitioned targets mean the same; they differ in what they may read.
-            target: seed.is_multiple_of(3).then(|| "cassandra".to_owned()),
+            target: (effort.pieces || seed.is_multiple_of(3)).then(|| "cassandra".to_owned()),
             // Partitions so small that most are spread over buckets or salts, those of a quarter of
             // the schemas among them.
-            partition_rows: (seed.is_multiple_of(6) || seed % 12 == 9).then(|| 2 + seed % 31),
+            partition_rows: match (effort.pieces, seed % 5) {
+                // The directory of buckets is a partition too.
+                (true, 0) => Some(2 + seed % 31),
+                (true, size) => Some(30 * 7_u64.pow(size as u32 - 1)),
+                (false, _) => (seed.is_multiple_of(6) || seed % 12 == 9).then(|| 2 + seed % 31),
+            },
             // Partitions that take so few writes that most must be salted.
             partition_writes: seed.is_multiple_of(9).then(|| 1 + seed % 17),
             row_bytes: None,

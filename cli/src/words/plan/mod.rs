@@ -181,7 +181,7 @@ impl Teller<'_> {
         match term {
             Term::Const(value) => literal(value),
             Term::Param(p, _) => self.param(p.index()),
-            Term::Item => "each".into(),
+            Term::Item(..) => "each".into(),
             Term::Column { .. } => {
                 column(term, frames).map_or_else(|| "a value".into(), |c| c.name.clone())
             }

@@ -72,21 +72,22 @@ impl Walk<'_> {
             }
             Op::Merge {
                 input,
-                list,
+                lists,
                 get,
                 estimate,
                 ..
             } => {
                 let mut frames = self.op(input, outer, depth);
                 let text = teller.get("merge", get, &frames);
-                for term in list {
+                for term in lists.iter().flatten() {
                     self.subs(term, &frames, depth, None);
                 }
-                let list = teller.terms(list, &frames);
+                let lists = lists.iter().map(|list| teller.terms(list, &frames));
+                let lists: Vec<String> = lists.collect();
                 self.say(
                     op,
                     depth,
-                    format!("{text}, for each of {list}"),
+                    format!("{text}, for each of {}", lists.join(" and each of ")),
                     Some(estimate),
                 );
                 frames.push(teller.frame(get));
@@ -265,7 +266,7 @@ impl Walk<'_> {
                 self.subs(a, frames, depth, name);
                 self.subs(b, frames, depth, name);
             }
-            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
         }
     }
 

@@ -207,6 +207,26 @@ impl Planner<'_> {
         None
     }
 
+    /// Whether a value is that by which an element of a collection names the instance that it refers
+    /// to: it stands in the element, and never changes at the other end.
+    fn names_target(&self, expr: &Expr) -> bool {
+        let Expr::Path {
+            element,
+            steps,
+            leaf: Leaf::Attribute(a, path),
+            ..
+        } = expr
+        else {
+            return false;
+        };
+        let target = self.model.attribute(*a).entity;
+        let mut key = self.model.key_leaves(target).into_iter();
+        !element.is_empty()
+            && steps.is_empty()
+            && path.is_empty()
+            && key.any(|leaf| leaf.attribute == *a && leaf.steps.is_empty())
+    }
+
     /// An `exists` whose conditions are equalities with known values.
     fn exists_eq(
         &self,
@@ -230,7 +250,8 @@ impl Planner<'_> {
                 (b, a)
             };
             let m = Mentions::of_expr(expr);
-            if !is_key_expr(expr) || m.nodes.is_empty() || m.nodes.contains(&0) {
+            let keyed = is_key_expr(expr) || self.names_target(expr);
+            if !keyed || m.nodes.is_empty() || m.nodes.contains(&0) {
                 return None;
             }
             let eq = Eq {

@@ -1,13 +1,14 @@
 //! Binding a node by one get (or a merge of several, or a scan), from every candidate that serves it.
 
 use super::bind::{Partial, Wish, set_node};
-use super::matching::{Match, Parts, Problem, Through};
+use super::matching::{List, Match, Parts, Problem, Through, gets, named};
 use super::{Planner, Source, State};
-use crate::design::assumed::{LIST, RANGE};
+use crate::design::assumed::RANGE;
 use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};
 use crate::design::shape::{Requirement, ShapeId};
 use crate::design::spread::directory;
 use crate::model::{Direction, Expr, NodeId, Page, Pred, Type};
+use crate::value::Value;
 use crate::view::Structure;
 use crate::view::typing::Scope;
 
@@ -26,10 +27,44 @@ pub(super) struct Reach {
 }
 
 impl Match {
+    /// How many values lists name, of which rows are read.
+    fn named(&self) -> f64 {
+        let directory = self.through.as_ref().filter(|t| !t.once);
+        directory.map_or(1.0, |t| named(&t.lists)) * named(&self.lists)
+    }
+
     /// The filters that are not made good yet.
     pub(super) fn left(&self, partial: &Partial) -> Vec<usize> {
         let left = partial.left.iter().copied();
         left.filter(|i| !self.absorbed.contains(i)).collect()
+    }
+}
+
+/// A get for each tuple, or a merge of one for each element of lists.
+fn merged(
+    input: Op,
+    lists: Vec<Vec<Term>>,
+    get: Get,
+    order: Vec<(Term, Direction)>,
+    outer: bool,
+    estimate: Estimate,
+) -> Op {
+    let input = Box::new(input);
+    if lists.is_empty() {
+        Op::Get {
+            input,
+            get,
+            outer,
+            estimate,
+        }
+    } else {
+        Op::Merge {
+            input,
+            lists,
+            get,
+            order,
+            estimate,
+        }
     }
 }
 
@@ -53,7 +88,7 @@ impl Planner<'_> {
             if s.anchor != problem.entity {
                 continue;
             }
-            if let Some(m) = problem.matches(self, s, partial.state.frames) {
+            for m in problem.matches(self, s, partial.state.frames) {
                 out.extend(self.get(partial, node, shape, problem, &m, filters, scope, wish));
             }
         }
@@ -115,21 +150,10 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Reach {
-        let elements = match &m.each {
-            None => m.parts.as_ref().map_or(1.0, |parts| parts.average),
-            Some(list) if list.len() == 1 => LIST,
-            Some(list) => list.len() as f64,
-        };
         // What gathers all salts, buckets or sub-partitions reads as many rows as if there were none.
-        let named = |e: &&Expr| !m.gathered.contains(e);
-        let bound: Vec<&Expr> = m.bound.iter().filter(named).collect();
-        let mut parts = m.eq.iter().zip(&m.bound);
-        let item = parts.find(|(term, _)| matches!(term, Term::Item));
-        let listed = match item {
-            Some((_, part)) if !m.gathered.contains(part) => elements,
-            _ => 1.0,
-        };
-        let mut per = self.stats.rows_per(s, &bound) * listed;
+        let alike = |e: &&Expr| !m.gathered.contains(e);
+        let bound: Vec<&Expr> = m.bound.iter().filter(alike).collect();
+        let mut per = self.stats.rows_per(s, &bound) * m.named();
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
@@ -150,7 +174,7 @@ impl Planner<'_> {
         }
         Reach {
             per,
-            elements,
+            elements: gets(&m.lists),
             pass,
             narrowed,
             page: page.filter(|_| paged),
@@ -174,10 +198,7 @@ impl Planner<'_> {
         if let Some(through) = &m.through {
             self.get_directory(&mut next, through, s, reach.per);
         }
-        let parts = m
-            .parts
-            .as_ref()
-            .map(|p| vec![self.list_parts(&mut next, p)]);
+        let lists = self.lists(&mut next, &m.lists);
         let gets = next.rows * reach.elements;
         let rows = (state.rows * reach.per).max(0.0);
         let cost = self.read_cost(self.stats.rows(s), gets, rows, width);
@@ -202,23 +223,18 @@ impl Planner<'_> {
             gets,
             cost,
         };
-        let input = Box::new(next.op);
-        next.op = match m.each.as_ref().or(parts.as_ref()) {
-            None => Op::Get {
-                input,
-                get,
-                outer,
-                estimate,
-            },
-            Some(list) => Op::Merge {
-                input,
-                list: list.clone(),
-                get,
-                order,
-                estimate,
-            },
-        };
+        next.op = merged(next.op, lists, get, order, outer, estimate);
         next
+    }
+
+    /// The lists that a merge goes over; what lists sub-partitions is read for each row of a state.
+    fn lists(&self, state: &mut State, lists: &[List]) -> Vec<Vec<Term>> {
+        let terms = lists.iter().map(|list| match list {
+            List::Named(_, terms) => terms.clone(),
+            List::Salts(n) => (0..*n).map(|i| Term::Const(Value::Int(i))).collect(),
+            List::Parts(parts) => vec![self.list_parts(state, parts)],
+        });
+        terms.collect()
     }
 
     /// Reads the buckets that are present, as many as it takes to get at so many rows.
@@ -231,11 +247,22 @@ impl Planner<'_> {
     ) {
         let bound: Vec<&Expr> = s.partition.iter().take(through.before).collect();
         let directory = self.shapes.get(through.directory);
-        let present = self.stats.rows_per(directory, &bound).max(1.0);
-        let held = self.stats.rows_per(s, &bound) / present;
-        let buckets = (per / held.max(1e-9)).clamp(1.0, present);
-        let rows = state.rows * buckets;
-        let input = std::mem::replace(&mut state.op, Op::Input);
+        let keys = named(&through.lists);
+        let of_key = self.stats.rows_per(directory, &bound).max(1.0);
+        let listed = keys * of_key;
+        // Several keys have some buckets in common.
+        let present = if through.once {
+            let scope = Scope::new(self.model, directory.anchor, &directory.over);
+            let bucket = directory.clustering.first();
+            let all = bucket.map_or(1.0, |(e, _)| self.stats.cardinality(&scope, e));
+            let all = all.max(of_key);
+            all * (1.0 - (1.0 - of_key / all).powf(keys))
+        } else {
+            listed
+        };
+        let held = keys * self.stats.rows_per(s, &bound) / present;
+        let buckets = (per / held.max(1e-9)).clamp(1.0, present.max(1.0));
+        let rows = state.rows * buckets * listed / present;
         let get = Get {
             structure: through.directory as u16,
             eq: through.eq.clone(),
@@ -244,21 +271,50 @@ impl Planner<'_> {
             reverse: through.reverse,
             page: None,
         };
-        state.op = self.read_directory(state, input, through.directory, get, rows);
-        state.rows = rows;
+        let column = directory.partition.len();
+        let bucket = Term::Column {
+            frame: state.frames,
+            column: column as u16,
+            path: vec![],
+        };
+        let together = through.once && !through.lists.is_empty();
+        let order = together.then(|| {
+            let stored = directory.direction(column);
+            let turned = if through.reverse {
+                stored.opposite()
+            } else {
+                stored
+            };
+            (bucket.clone(), turned)
+        });
+        let input = std::mem::replace(&mut state.op, Op::Input);
+        let order = order.into_iter().collect();
+        let op = self.read_directory(state, input, get, &through.lists, order, rows);
+        state.op = if together {
+            Op::Distinct {
+                input: Box::new(op),
+                by: vec![bucket],
+            }
+        } else {
+            op
+        };
+        state.rows *= buckets;
         state.frames += 1;
     }
 
-    /// A get of a directory for each row of a state, which pays for it and requires it.
+    /// A get of a directory for each row of a state and each element of lists, which pays for it
+    /// and requires it.
     fn read_directory(
         &self,
         state: &mut State,
         input: Op,
-        directory: ShapeId,
         get: Get,
+        lists: &[List],
+        order: Vec<(Term, Direction)>,
         rows: f64,
     ) -> Op {
-        let gets = state.rows;
+        let directory = ShapeId::from(get.structure);
+        let gets = state.rows * gets(lists);
         let among = self.stats.rows(self.shapes.get(directory));
         let cost = self.read_cost(among, gets, rows, 16.0);
         state.cost += cost;
@@ -266,22 +322,19 @@ impl Planner<'_> {
             shape: directory,
             column: None,
         });
-        Op::Get {
-            input: Box::new(input),
-            get,
-            outer: false,
-            estimate: Estimate {
-                rows,
-                reads: rows,
-                gets,
-                cost,
-            },
-        }
+        let estimate = Estimate {
+            rows,
+            reads: rows,
+            gets,
+            cost,
+        };
+        let lists = self.lists(state, lists);
+        merged(input, lists, get, order, false, estimate)
     }
 
-    /// The sub-partitions of a popular key that are present, as a list.
+    /// The sub-partitions of popular keys that are present, as a list.
     fn list_parts(&self, state: &mut State, parts: &Parts) -> Term {
-        let rows = state.rows * parts.average;
+        let rows = state.rows * parts.average * named(&parts.lists);
         let get = Get {
             structure: parts.directory as u16,
             eq: parts.eq.clone(),
@@ -290,18 +343,27 @@ impl Planner<'_> {
             reverse: false,
             page: None,
         };
-        let root = self.read_directory(state, Op::Input, parts.directory, get, rows);
+        let frame = state.frames;
+        let root = self.read_directory(state, Op::Input, get, &parts.lists, vec![], rows);
+        let column = |&column: &u16| Term::Column {
+            frame,
+            column,
+            path: vec![],
+        };
+        let columns: Vec<Term> = parts.columns.iter().map(column).collect();
+        let (term, ty) = match columns.as_slice() {
+            [number] => (number.clone(), Type::Int),
+            // Nobody prints an element: a merge takes it apart.
+            [number, ..] => (Term::Shape(Box::new(number.clone()), columns), Type::Any),
+            [] => (Term::Const(Value::Null), Type::Any),
+        };
         let part = Output {
             name: "part".into(),
-            term: Term::Column {
-                frame: state.frames,
-                column: parts.eq.len() as u16,
-                path: vec![],
-            },
-            ty: Type::Int,
+            term,
+            ty,
         };
         Term::Sub(Box::new(Sub::Values(Plan {
-            outer: state.frames,
+            outer: frame,
             root,
             output: vec![part],
             cursor: vec![],
@@ -317,7 +379,7 @@ impl Planner<'_> {
         s: &Structure,
         frames: u16,
     ) -> Option<Vec<(Term, Direction)>> {
-        if !m.ordered || m.each.is_none() && m.parts.is_none() {
+        if !m.ordered || m.lists.is_empty() {
             return Some(vec![]);
         }
         let frame = frames + u16::from(m.through.is_some());

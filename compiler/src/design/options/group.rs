@@ -230,7 +230,8 @@ impl Planner<'_> {
             let with = states
                 .iter()
                 .flat_map(|state| self.with_extreme(state, query, &given, a, scope));
-            states = super::trim(with.collect(), self.breadth());
+            let with = with.collect();
+            states = self.trim(with);
         }
         let with = states.into_iter().map(|state| Partial {
             state,

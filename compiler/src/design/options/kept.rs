@@ -12,7 +12,7 @@ use super::{Planner, State};
 use crate::design::plan::{Aggregation, Estimate, Op, Term, Test};
 use crate::design::shape::ShapeId;
 use crate::design::spread::bucket_follows;
-use crate::model::{Aggregate, AggregateFn, Expr, Function, Pred, Unfold};
+use crate::model::{Aggregate, AggregateFn, Expr, Function, Model, Pred, Type, Unfold};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 
@@ -61,7 +61,7 @@ impl Planner<'_> {
             if !alike {
                 continue;
             }
-            if let Some(m) = problem.matches_groups(self, s, start.state.frames) {
+            for m in problem.matches_groups(self, s, start.state.frames) {
                 out.extend(self.groups_from(start, asked, problem, shape, &m, scope, wish));
             }
         }
@@ -83,7 +83,7 @@ impl Planner<'_> {
         let left = m.left(start);
         let own = is_own(&s, m, asked.by);
         // Where there is always an answer, only one row can be it, found or not.
-        let point = m.each.is_none() && m.parts.is_none() && m.through.is_none();
+        let point = m.lists.is_empty() && m.through.is_none();
         let alone = !asked.by.is_empty() || point && left.is_empty() && !m.scans;
         let direct = own && alone && !asked.aggregates.iter().any(|a| self.is_each(&s, a));
         let mut m = m.clone();
@@ -288,7 +288,7 @@ fn as_it_is(
             AggregateFn::Count => Some(Function::OrZero),
             AggregateFn::Avg => Some(Function::AvgOf),
             AggregateFn::Sum => Some(Function::SumOf),
-            AggregateFn::Min | AggregateFn::Max => None,
+            AggregateFn::Min | AggregateFn::Max | AggregateFn::Only => None,
         };
         let value = match read {
             Some(read) => Term::Call(read, vec![of]),
@@ -314,9 +314,9 @@ fn column(frame: u16, at: usize) -> Term {
 /// Whether each row of a structure that a match reads is a group of its own: its other key parts
 /// follow from the group's values and from what is the same for all rows.
 fn is_own(s: &Structure, m: &Match, by: &[Expr]) -> bool {
-    let bound = m.bound.iter().zip(&m.eq);
-    let one = bound.filter(|(e, t)| !matches!(t, Term::Item) && !m.gathered.contains(e));
-    let fixed: Vec<&Expr> = one.map(|(e, _)| e).chain(by).collect();
+    let bound = m.bound.iter();
+    let one = bound.filter(|e| !m.listed.contains(e) && !m.gathered.contains(e));
+    let fixed: Vec<&Expr> = one.chain(by).collect();
     s.key().all(|e| given(e, &fixed))
 }
 
@@ -340,6 +340,18 @@ fn given(expr: &Expr, fixed: &[&Expr]) -> bool {
 pub(super) fn is_kept(a: &Aggregate) -> bool {
     let keyed = |e: &Expr| is_key_expr(e) && !Mentions::of_expr(e).params;
     maintainable(a) || a.distinct && a.arg.as_ref().is_some_and(keyed)
+}
+
+/// Whether an expression is an aggregate that whole numbers are added to: what stores keep as a
+/// counter, by increments. An average, an extreme, a number of distinct values or a sum of what has
+/// fractions is a value like any other.
+pub(crate) fn is_counter(model: &Model, scope: &Scope, expr: &Expr) -> bool {
+    let Expr::Aggregate(a) = expr else {
+        return false;
+    };
+    !a.distinct
+        && matches!(a.function, AggregateFn::Count | AggregateFn::Sum)
+        && scope.type_of(model, &[], expr).0 == Type::BigInt
 }
 
 /// Aggregates whose difference needs nothing but the difference of their input.

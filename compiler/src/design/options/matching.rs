@@ -1,11 +1,11 @@
 //! Matching an access problem to a candidate: which key parts it binds, which order it gives.
 
+use crate::design::assumed::LIST;
 use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
 use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::{bucket_follows, everything, spread};
 use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Pred, Unfold};
-use crate::value::Value;
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 
@@ -68,7 +68,8 @@ pub(super) struct Problem {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Match {
     pub(super) eq: Vec<Term>,
-    pub(super) each: Option<Vec<Term>>,
+    /// What the gets are merged over: one for each combination of their elements.
+    pub(super) lists: Vec<List>,
     pub(super) lower: Option<Bound>,
     pub(super) upper: Option<Bound>,
     pub(super) absorbed: Vec<usize>,
@@ -83,20 +84,37 @@ pub(super) struct Match {
     pub(super) computed: Vec<Expr>,
     /// Those of them that are bound to all of their values: salts, buckets, sub-partitions.
     pub(super) gathered: Vec<Expr>,
+    /// Those of them that differ from get to get, because a condition lists several values.
+    pub(super) listed: Vec<Expr>,
     /// The buckets to read come from a directory, which is read first.
     pub(super) through: Option<Through>,
-    /// The item is each of the sub-partitions that a directory lists.
-    pub(super) parts: Option<Parts>,
     /// All partitions are read.
     pub(super) scans: bool,
 }
 
-/// A get of the directory of a popular key: the sub-partitions that are present.
+/// A list over whose elements gets are merged.
+#[derive(Clone, Debug)]
+pub(super) enum List {
+    /// The values of an expression that a condition lists.
+    Named(Expr, Vec<Term>),
+    /// So many salts.
+    Salts(i64),
+    /// The sub-partitions that a directory lists.
+    Parts(Parts),
+}
+
+/// A get of the directory of a popular key, or of each of several: the sub-partitions that are
+/// present.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) directory: ShapeId,
+    /// What the gets of the directory are merged over.
+    pub(super) lists: Vec<List>,
     pub(super) eq: Vec<Term>,
-    /// How many there are, on average.
+    /// The columns of the directory that an element is made of: the number, and behind it what
+    /// differs from key to key.
+    pub(super) columns: Vec<u16>,
+    /// How many there are of a key, on average.
     pub(super) average: f64,
 }
 
@@ -106,6 +124,11 @@ pub(super) struct Through {
     pub(super) directory: ShapeId,
     /// Parts of the partition key before the bucket.
     pub(super) before: usize,
+    /// What the gets of the directory are merged over.
+    pub(super) lists: Vec<List>,
+    /// Each bucket is read once for all of them, so that its rows can be merged; otherwise, once
+    /// for each that has it.
+    pub(super) once: bool,
     pub(super) eq: Vec<Term>,
     pub(super) lower: Option<Bound>,
     pub(super) upper: Option<Bound>,
@@ -114,29 +137,35 @@ pub(super) struct Through {
 
 impl Problem {
     /// Matches a structure over the problem's entity; the next frame of the plan is `frame`.
-    pub(super) fn matches(&self, planner: &Planner, s: &Structure, frame: u16) -> Option<Match> {
+    pub(super) fn matches(&self, planner: &Planner, s: &Structure, frame: u16) -> Vec<Match> {
         if s.kind == Kind::Groups && s.over.is_empty() {
-            return None;
+            return vec![];
         }
-        let satisfied = self.satisfied(planner, s)?;
+        let Some(satisfied) = self.satisfied(planner, s) else {
+            return vec![];
+        };
         let mut eqs: Vec<&Eq> = self.eqs.iter().collect();
         let mut must = Vec::new();
         if !s.over.is_empty() {
-            let exists = self.exists.iter().find(|e| e.over == s.over)?;
+            let Some(exists) = self.exists.iter().find(|e| e.over == s.over) else {
+                return vec![];
+            };
             must.extend(&exists.eqs);
             eqs.extend(&exists.eqs);
         }
-        let mut m = self.match_key(planner, s, frame, &eqs, &must)?;
-        if !s.over.is_empty() && !m.scans {
-            m.absorbed.extend(
-                self.exists
-                    .iter()
-                    .find(|e| e.over == s.over)
-                    .map(|e| e.filter),
-            );
+        let mut found = self.match_key(planner, s, frame, &eqs, &must);
+        for m in &mut found {
+            if !s.over.is_empty() && !m.scans {
+                m.absorbed.extend(
+                    self.exists
+                        .iter()
+                        .find(|e| e.over == s.over)
+                        .map(|e| e.filter),
+                );
+            }
+            m.absorbed.extend(&satisfied);
         }
-        m.absorbed.extend(satisfied);
-        Some(m)
+        found
     }
 
     /// Matches a structure of groups over what the problem is over.
@@ -145,12 +174,16 @@ impl Problem {
         planner: &Planner,
         s: &Structure,
         frame: u16,
-    ) -> Option<Match> {
-        let satisfied = self.satisfied(planner, s)?;
+    ) -> Vec<Match> {
+        let Some(satisfied) = self.satisfied(planner, s) else {
+            return vec![];
+        };
         let eqs: Vec<&Eq> = self.eqs.iter().collect();
-        let mut m = self.match_key(planner, s, frame, &eqs, &[])?;
-        m.absorbed.extend(satisfied);
-        Some(m)
+        let mut found = self.match_key(planner, s, frame, &eqs, &[]);
+        for m in &mut found {
+            m.absorbed.extend(&satisfied);
+        }
+        found
     }
 
     /// The filters that hold for every row of a structure; none where it leaves out rows that may
@@ -175,8 +208,8 @@ impl Problem {
         Some(held.map(|(i, _)| *i).collect())
     }
 
-    /// Which key parts of a structure the equalities bind, all of those that they must, and what
-    /// range and order the parts behind give.
+    /// The ways to bind key parts of a structure: with all of the `in` lists that it has parts for,
+    /// and with the first alone, where rows of the others are passed over.
     fn match_key(
         &self,
         planner: &Planner,
@@ -184,44 +217,28 @@ impl Problem {
         frame: u16,
         eqs: &[&Eq],
         must: &[&Eq],
+    ) -> Vec<Match> {
+        let all = self.match_lists(planner, s, frame, eqs, must, usize::MAX);
+        let several = all.as_ref().is_some_and(|m| count(&m.lists) > 1);
+        let first = several.then(|| self.match_lists(planner, s, frame, eqs, must, 1));
+        let first = first.flatten().filter(|m| !m.scans);
+        all.into_iter().chain(first).collect()
+    }
+
+    /// Which key parts of a structure the equalities bind, all of those that they must, and what
+    /// range and order the parts behind give; with so many `in` lists at most.
+    fn match_lists(
+        &self,
+        planner: &Planner,
+        s: &Structure,
+        frame: u16,
+        eqs: &[&Eq],
+        must: &[&Eq],
+        most: usize,
     ) -> Option<Match> {
-        let mut m = Match::default();
-        let key: Vec<&Expr> = s.key().collect();
-        for part in &key {
-            let known = |e: &Expr| {
-                eqs.iter()
-                    .find(|q| q.expr == *e && matches!(q.value, EqValue::One(_)))
-                    .and_then(|q| match &q.value {
-                        EqValue::One(term) => Some(term.clone()),
-                        EqValue::Each(_) => None,
-                    })
-            };
-            if let Some(eq) = eqs.iter().find(|q| q.expr == **part) {
-                match &eq.value {
-                    EqValue::One(term) => m.eq.push(term.clone()),
-                    EqValue::Each(list) if m.each.is_none() && m.parts.is_none() => {
-                        m.each = Some(list.clone());
-                        m.eq.push(Term::Item);
-                    }
-                    EqValue::Each(_) => break,
-                }
-                m.absorbed.extend(eq.filter);
-            } else if matches!(part, Expr::Call(..) | Expr::Const(_))
-                || split_by(planner.model, part).is_some()
-            {
-                // A bucket or hash of something bound is bound too.
-                match planner.compute(part, &known) {
-                    Some(term) => {
-                        m.eq.push(term);
-                        m.computed.push((*part).clone());
-                    }
-                    None if planner.spread_over(s, frame, &mut m) => {}
-                    None => break,
-                }
-            } else {
-                break;
-            }
-            m.bound.push((*part).clone());
+        let mut m = bind_key(planner, s, frame, eqs, most, true);
+        if !m.settled() {
+            m = bind_key(planner, s, frame, eqs, most, false);
         }
         let all_bound = |must: &[&Eq]| must.iter().all(|q| m.bound.contains(&q.expr));
         if !all_bound(must) {
@@ -235,19 +252,17 @@ impl Problem {
         let capabilities = &planner.target.capabilities;
         if m.bound.len() < s.partition.len() && !capabilities.ordered_partitions {
             // All partitions can be read, in no order; a part of the partition key is no use.
-            let scan = m.each.is_none() && must.is_empty() && outer.is_empty();
-            m.eq.clear();
-            m.bound.clear();
-            m.computed.clear();
-            m.gathered.clear();
-            m.absorbed.clear();
-            m.parts = None;
-            m.scans = true;
-            return scan.then_some(m);
+            let scan = must.is_empty() && outer.is_empty();
+            let scans = Match {
+                scans: true,
+                ..Match::default()
+            };
+            return scan.then_some(scans);
         }
-        if let Some(range) = key
-            .get(m.bound.len())
-            .and_then(|e| self.ranges.iter().find(|r| r.expr == **e))
+        if let Some(range) = s
+            .key()
+            .nth(m.bound.len())
+            .and_then(|e| self.ranges.iter().find(|r| r.expr == *e))
         {
             if let Some((bound, filter)) = &range.lower {
                 m.lower = Some(bound.clone());
@@ -260,6 +275,9 @@ impl Problem {
         }
         self.match_order(s, &mut m);
         m.narrow_directory(planner, s);
+        if let Some(directory) = m.through.as_ref().filter(|_| !m.ordered) {
+            m.follow_directory(planner.shapes.get(directory.directory), frame);
+        }
         Some(m)
     }
 
@@ -406,34 +424,26 @@ impl Planner<'_> {
         };
         // An ordered target reads them all by a prefix of the key.
         if self.target.capabilities.ordered_partitions
-            || m.each.is_some()
-            || m.parts.is_some()
             || !(spread.before..s.partition.len()).contains(&m.bound.len())
         {
             return false;
         }
-        let gathered = s.partition.get(m.bound.len()).cloned();
-        if let Some(split) = spread.split {
-            let Some((directory, eq)) = self.directory_of(s, &m.eq) else {
-                return false;
-            };
-            m.parts = Some(Parts {
-                directory,
-                eq,
-                average: split.average,
-            });
-            m.eq.push(Term::Item);
-            m.gathered.extend(gathered);
-            return true;
-        }
-        match (spread.buckets, spread.salts) {
-            (_, Some(n)) if m.bound.len() + 1 == s.partition.len() => {
-                m.each = Some((0..n).map(|i| Term::Const(Value::Int(i))).collect());
-                m.eq.push(Term::Item);
-                m.gathered.extend(gathered);
-                true
+        let salted = m.bound.len() + 1 == s.partition.len();
+        let term = match (spread.split, spread.salts) {
+            (None, Some(n)) if salted => {
+                m.lists.push(List::Salts(n));
+                Term::Item(m.lists.len() as u16 - 1, vec![])
             }
-            (Some(_), _) => {
+            // A directory is read for values that are known, not for some that have the same
+            // bucket or salt.
+            _ if !m.settled() => return false,
+            (Some(split), _) => {
+                let Some((directory, eq)) = self.directory_of(s, &m.eq) else {
+                    return false;
+                };
+                m.list_parts(self.shapes.get(directory), directory, eq, split.average)
+            }
+            (None, _) => {
                 let Some((directory, eq)) = self.directory_of(s, &m.eq) else {
                     return false;
                 };
@@ -441,25 +451,233 @@ impl Planner<'_> {
                 m.through = Some(Through {
                     directory,
                     before: m.eq.len(),
+                    lists: m.lists.clone(),
+                    once: true,
                     eq,
                     lower: None,
                     upper: None,
                     reverse: false,
                 });
-                m.eq.push(Term::Column {
+                Term::Column {
                     frame,
                     column,
                     path: vec![],
-                });
-                m.gathered.extend(gathered);
-                true
+                }
             }
-            (None, _) => false,
+        };
+        m.eq.push(term);
+        m.gathered.extend(s.partition.get(m.bound.len()).cloned());
+        true
+    }
+}
+
+/// Binds the first parts of a structure's key, as many as equalities, what follows from them and
+/// all pieces of a partition give values for; by so many `in` lists at most. `computed`: also what
+/// follows from the elements of such a list.
+fn bind_key(
+    planner: &Planner,
+    s: &Structure,
+    frame: u16,
+    eqs: &[&Eq],
+    most: usize,
+    computed: bool,
+) -> Match {
+    let mut m = Match::default();
+    for part in s.key() {
+        if let Some(eq) = eqs.iter().find(|q| q.expr == *part) {
+            let Some(term) = m.value(eq, most) else { break };
+            m.eq.push(term);
+            m.absorbed.extend(eq.filter);
+        } else if matches!(part, Expr::Call(..) | Expr::Const(_))
+            || split_by(planner.model, part).is_some()
+        {
+            // A bucket or hash of something bound is bound too.
+            let before = m.lists.len();
+            for eq in eqs.iter().filter(|q| computed && is_of(part, &q.expr)) {
+                m.value(eq, most);
+            }
+            if let Some(term) = planner.compute(part, &|e| m.known(eqs, e)) {
+                m.eq.push(term);
+                m.computed.push(part.clone());
+            } else {
+                m.lists.truncate(before);
+                if !planner.spread_over(s, frame, &mut m) {
+                    break;
+                }
+            }
+        } else {
+            break;
+        }
+        if m.eq.last().is_some_and(has_item) && !m.gathered.contains(part) {
+            m.listed.push(part.clone());
+        }
+        m.bound.push(part.clone());
+    }
+    m
+}
+
+/// Whether an expression is a function of another one.
+fn is_of(expr: &Expr, inner: &Expr) -> bool {
+    expr == inner || matches!(expr, Expr::Call(_, args) if args.iter().any(|a| is_of(a, inner)))
+}
+
+/// Whether the value of a key part differs between the gets of a merge.
+fn has_item(term: &Term) -> bool {
+    match term {
+        Term::Item(..) => true,
+        Term::Call(_, args) => args.iter().any(has_item),
+        _ => false,
+    }
+}
+
+impl List {
+    /// How many elements there are.
+    pub(super) fn gets(&self) -> f64 {
+        match self {
+            List::Named(..) => self.named(),
+            List::Salts(n) => *n as f64,
+            List::Parts(parts) => parts.average * gets(&parts.lists),
+        }
+    }
+
+    /// How many values it names: pieces of one partition are of the same ones.
+    fn named(&self) -> f64 {
+        match self {
+            List::Named(_, terms) if terms.len() == 1 => LIST,
+            List::Named(_, terms) => terms.len() as f64,
+            List::Salts(_) => 1.0,
+            List::Parts(parts) => named(&parts.lists),
         }
     }
 }
 
+/// How many conditions lists are of.
+fn count(lists: &[List]) -> usize {
+    let of = |list: &List| match list {
+        List::Named(..) => 1,
+        List::Salts(_) => 0,
+        List::Parts(parts) => count(&parts.lists),
+    };
+    lists.iter().map(of).sum()
+}
+
+/// How many gets are merged over lists.
+pub(super) fn gets(lists: &[List]) -> f64 {
+    lists.iter().map(List::gets).product()
+}
+
+/// How many values lists name.
+pub(super) fn named(lists: &[List]) -> f64 {
+    lists.iter().map(List::named).product()
+}
+
 impl Match {
+    /// The value of an equality; of several, each of them, by a list of its own. None where there
+    /// are as many lists as there may be.
+    fn value(&mut self, eq: &Eq, most: usize) -> Option<Term> {
+        let terms = match &eq.value {
+            EqValue::One(term) => return Some(term.clone()),
+            EqValue::Each(terms) => terms,
+        };
+        let at = self.list_of(&eq.expr).or_else(|| {
+            (count(&self.lists) < most).then(|| {
+                self.lists.push(List::Named(eq.expr.clone(), terms.clone()));
+                self.lists.len() - 1
+            })
+        })?;
+        Some(Term::Item(at as u16, vec![]))
+    }
+
+    fn list_of(&self, expr: &Expr) -> Option<usize> {
+        let mut lists = self.lists.iter();
+        lists.position(|l| matches!(l, List::Named(e, _) if e == expr))
+    }
+
+    /// The value of an expression, as far as there is one.
+    fn known(&self, eqs: &[&Eq], expr: &Expr) -> Option<Term> {
+        let bound = self.bound.iter().position(|e| e == expr);
+        if let Some(term) = bound.and_then(|at| self.eq.get(at)) {
+            return Some(term.clone());
+        }
+        match &eqs.iter().find(|q| q.expr == *expr)?.value {
+            EqValue::One(term) => Some(term.clone()),
+            EqValue::Each(_) => Some(Term::Item(self.list_of(expr)? as u16, vec![])),
+        }
+    }
+
+    /// Whether each list is that of a key part that is bound: of what is only computed from its
+    /// elements, two may have the same, whose rows would come twice.
+    fn settled(&self) -> bool {
+        let open = |l: &List| matches!(l, List::Named(e, _) if !self.bound.contains(e));
+        !self.lists.iter().any(open)
+    }
+
+    /// Goes over the sub-partitions that a directory lists, of all keys that lists name so far;
+    /// gives the number's value.
+    fn list_parts(
+        &mut self,
+        listing: &Structure,
+        directory: ShapeId,
+        eq: Vec<Term>,
+        average: f64,
+    ) -> Term {
+        let mut columns = vec![eq.len() as u16];
+        let item = |columns: &[u16]| Term::Item(0, vec![columns.len() as u16 - 1]);
+        for (part, term) in self.bound.iter().zip(&mut self.eq) {
+            let column = listing.key().position(|e| e == part);
+            if let (true, Some(column)) = (self.listed.contains(part), column) {
+                columns.push(column as u16);
+                *term = item(&columns);
+            }
+        }
+        let number = match columns.as_slice() {
+            [_] => Term::Item(0, vec![]),
+            _ => item(&[0]),
+        };
+        self.lists = vec![List::Parts(Parts {
+            directory,
+            lists: std::mem::take(&mut self.lists),
+            eq,
+            columns,
+            average,
+        })];
+        number
+    }
+
+    /// Where no order is to be kept, the rows of a directory lead to those buckets that each value
+    /// of a list has, and no further list is needed.
+    fn follow_directory(&mut self, listing: &Structure, frame: u16) {
+        let Some(through) = &mut self.through else {
+            return;
+        };
+        let dropped = through.lists.len();
+        let behind = self.eq.iter().skip(through.before);
+        if dropped == 0
+            || behind
+                .clone()
+                .any(|t| matches!(t, Term::Call(..)) && has_item(t))
+        {
+            return;
+        }
+        for (part, term) in self.bound.iter().zip(&mut self.eq).take(through.before) {
+            let column = listing.key().position(|e| e == part);
+            if let (true, Some(column)) = (self.listed.contains(part), column) {
+                *term = Term::Column {
+                    frame,
+                    column: column as u16,
+                    path: vec![],
+                };
+            }
+        }
+        for term in self.eq.iter_mut().skip(through.before) {
+            if let Term::Item(list, _) = term {
+                *list -= dropped as u16;
+            }
+        }
+        self.lists.drain(..dropped);
+        through.once = false;
+    }
+
     /// The buckets of a range, in the order of the rows; buckets that do not follow the first free
     /// key part give no order.
     fn narrow_directory(&mut self, planner: &Planner, s: &Structure) {

@@ -19,7 +19,7 @@ mod supply;
 mod unite;
 mod walk;
 
-pub(crate) use kept::maintainable;
+pub(crate) use kept::{is_counter, maintainable};
 pub(crate) use matching::determines;
 pub use query::free_order;
 
@@ -29,14 +29,14 @@ use super::spread::Pressure;
 use super::stats::Stats;
 use super::target::Target;
 use crate::model::{Expr, Model, NodeId, ReferenceId, Type};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
 /// these, the cheapest ones. What is tried multiplies with every level.
 const BREADTH: [usize; 4] = [40, 10, 4, 2];
 /// After so many steps tried for one statement, and again after as many more, half as many partial
 /// plans are followed: a question of many nested parts is still planned in a moment.
-const STEPS: usize = 3000;
+const STEPS: usize = 12000;
 /// Ways to answer a subquery that are weighed inside a larger plan, by depth: the cheapest.
 const SUBPLANS: [usize; 4] = [8, 4, 2, 1];
 
@@ -64,6 +64,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) pressure: Pressure,
     /// Whether new candidates may be made: not where the structures are given.
     pub(crate) growing: bool,
+    /// The candidates and columns that plans are made of; else all.
+    pub(crate) within: Option<BTreeMap<ShapeId, BTreeSet<usize>>>,
     /// How deep inside subqueries the planner is.
     depth: usize,
     /// Steps tried for the statement at hand.
@@ -130,6 +132,7 @@ impl<'a> Planner<'a> {
             params: vec![],
             pressure: Pressure::default(),
             growing: true,
+            within: None,
             depth: 0,
             steps: 0,
         }
@@ -151,6 +154,44 @@ impl<'a> Planner<'a> {
             .copied()
             .unwrap_or(1);
         (full >> self.tired()).max(1)
+    }
+
+    /// Whether a partial plan reads only what plans are made of.
+    fn may_read(&self, state: &State) -> bool {
+        let within = self.within.as_ref();
+        within.is_none_or(|within| state.requires.iter().all(|r| r.is_kept(within)))
+    }
+
+    /// Keeps partial plans in bounds: drops those that another one beats, then all but the cheapest,
+    /// and of the others those that require least: what is dear by itself may be cheap beside what
+    /// it spares the changes.
+    ///
+    /// A beaten one may know more than the one that beats it, but what it knows can be fetched later
+    /// for no more than it has paid.
+    fn trim(&self, mut states: Vec<State>) -> Vec<State> {
+        states.retain(|s| self.may_read(s));
+        let breadth = self.breadth();
+        let mut kept: Vec<State> = Vec::new();
+        let mut fill = |states: Vec<State>, until: usize| {
+            let mut left = Vec::new();
+            for state in states {
+                if kept.len() >= until {
+                    left.push(state);
+                } else if !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
+                    kept.push(state);
+                }
+            }
+            left
+        };
+        states.sort_by(|a, b| {
+            a.cost
+                .total_cmp(&b.cost)
+                .then(a.requires.len().cmp(&b.requires.len()))
+        });
+        let mut left = fill(states, breadth);
+        left.sort_by_key(|s| s.requires.len());
+        fill(left, breadth + breadth / 4);
+        kept
     }
 
     /// How often the search has been narrowed for the statement at hand.
@@ -190,25 +231,6 @@ impl State {
         let outer = self.nodes.get(from as usize).cloned().flatten();
         State::start(self.frames, vec![outer], self.rows, self.requires.clone())
     }
-}
-
-/// Keeps partial plans in bounds: drops those that another one beats, then the dearest.
-///
-/// A beaten one may know more than the one that beats it, but what it knows can be fetched later
-/// for no more than it has paid.
-fn trim(mut states: Vec<State>, breadth: usize) -> Vec<State> {
-    states.sort_by(|a, b| {
-        a.cost
-            .total_cmp(&b.cost)
-            .then(a.requires.len().cmp(&b.requires.len()))
-    });
-    let mut kept: Vec<State> = Vec::new();
-    for state in states {
-        if kept.len() < breadth && !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
-            kept.push(state);
-        }
-    }
-    kept
 }
 
 /// Drops options that another one beats with no more requirements and no more cost.

@@ -66,14 +66,13 @@ impl Planner<'_> {
         wish: Option<&Wish>,
         needs: &[Expr],
     ) -> Vec<Partial> {
-        let breadth = self.breadth();
         let bound = self.bound(start.clone(), over, filters, scope, wish);
         let mut filtered: Vec<Partial> = bound
             .into_iter()
             .flat_map(|p| self.filter(p, filters, scope))
             .collect();
         filtered.extend(self.united(&start, over, filters, scope, wish, needs));
-        trim_partials(filtered, 2 * breadth)
+        self.trim_partials(filtered)
     }
 
     /// Binds every node; filters that no get has made good are left.
@@ -85,7 +84,6 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Vec<Partial> {
-        let breadth = self.breadth();
         let nested = start.nodes.first().is_some_and(Option::is_some);
         let first = Partial {
             state: start,
@@ -103,7 +101,8 @@ impl Planner<'_> {
             let bound = partials
                 .iter()
                 .flat_map(|p| self.bind(p, 0, anchor, &[], filters, scope, wish));
-            partials = trim_partials(bound.collect(), 2 * breadth);
+            let bound = bound.collect();
+            partials = self.trim_partials(bound);
         }
         for (i, unfold) in over.iter().enumerate() {
             // Only the one set of rows that makes up the answer can bring its order along.
@@ -116,7 +115,8 @@ impl Planner<'_> {
             let next = partials
                 .iter()
                 .flat_map(|p| self.unfold(p, node, unfold, filters, scope, wish));
-            partials = trim_partials(next.collect(), 2 * breadth);
+            let next = next.collect();
+            partials = self.trim_partials(next);
         }
         partials
     }
@@ -516,25 +516,29 @@ impl Planner<'_> {
     }
 }
 
-/// Keeps partly bound queries in bounds. One beats another if it costs no more, requires no more,
-/// has no more filters left, gives the order if the other does, and can come to know as much.
-pub(super) fn trim_partials(mut partials: Vec<Partial>, breadth: usize) -> Vec<Partial> {
-    partials.sort_by(|a, b| a.state.cost.total_cmp(&b.state.cost));
-    let mut kept: Vec<Partial> = Vec::new();
-    for p in partials {
-        let beaten = kept.iter().any(|k| {
-            k.state.requires.is_subset(&p.state.requires)
-                && k.state.rows <= p.state.rows * 1.000_001
-                && (k.ordered || !p.ordered)
-                && (k.paged || !p.paged)
-                && k.left.iter().all(|f| p.left.contains(f))
-                && unite::knows_no_less(&k.state, &p.state)
-        });
-        if !beaten && kept.len() < breadth {
-            kept.push(p);
+impl Planner<'_> {
+    /// Keeps partly bound queries in bounds. One beats another if it costs no more, requires no
+    /// more, has no more filters left, gives the order if the other does, and can come to know as
+    /// much.
+    pub(super) fn trim_partials(&self, mut partials: Vec<Partial>) -> Vec<Partial> {
+        partials.retain(|p| self.may_read(&p.state));
+        partials.sort_by(|a, b| a.state.cost.total_cmp(&b.state.cost));
+        let mut kept: Vec<Partial> = Vec::new();
+        for p in partials {
+            let beaten = kept.iter().any(|k| {
+                k.state.requires.is_subset(&p.state.requires)
+                    && k.state.rows <= p.state.rows * 1.000_001
+                    && (k.ordered || !p.ordered)
+                    && (k.paged || !p.paged)
+                    && k.left.iter().all(|f| p.left.contains(f))
+                    && unite::knows_no_less(&k.state, &p.state)
+            });
+            if !beaten && kept.len() < 2 * self.breadth() {
+                kept.push(p);
+            }
         }
+        kept
     }
-    kept
 }
 
 /// The atoms of what a query answers with, is grouped and ordered by.

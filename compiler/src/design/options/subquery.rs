@@ -1,6 +1,7 @@
 //! Subqueries: kept with the row, answered by further steps of the plan, or by a subplan; and `exists`.
 
 use super::atoms::{self, Mentions};
+use super::kept::is_counter;
 use super::supply::When;
 use super::{PlanOption, Planner, Source, State, undominated};
 use crate::design::plan::{Op, Plan, Sub, Term, Test};
@@ -113,11 +114,14 @@ impl Planner<'_> {
     }
 
     /// An aggregate that a change maintains must be one that has a difference, and one that may
-    /// stand among other values; a collection must fit into a row.
+    /// stand among other values; a collection, or a value as it is, must fit into a row.
     fn embeddable(&self, scope: &Scope, atom: &Expr) -> bool {
-        if let Expr::Aggregate(a) = atom {
+        if let Expr::Aggregate(a) = atom
+            && !a.copies()
+        {
             let has_difference = !a.distinct || a.function == crate::model::AggregateFn::Count;
-            return has_difference && !self.target.capabilities.counters_apart;
+            let apart = self.target.capabilities.counters_apart;
+            return has_difference && !(apart && is_counter(self.model, scope, atom));
         }
         let limits = &self.target.limits;
         let elements = self.stats.elements(scope, atom);

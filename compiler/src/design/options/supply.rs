@@ -1,8 +1,8 @@
 //! Supplying values: from the row that bound a node, from an instance fetched by its key (the
 //! application-side join), or from a subplan.
 
-use super::{Fetched, Planner, Source, State, trim};
-use crate::design::plan::{Estimate, Get, Op, Term};
+use super::{Fetched, Planner, Source, State};
+use crate::design::plan::{Estimate, Get, Op, StructureId, Term};
 use crate::design::shape::{Requirement, ShapeId, key_paths};
 use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
@@ -43,7 +43,6 @@ impl Planner<'_> {
         scope: &Scope,
         wanted: &[Expr],
     ) -> Vec<State> {
-        let breadth = self.breadth();
         let mut states = vec![state];
         let mut groups: Vec<(PathStart, usize, Vec<Expr>)> = Vec::new();
         for atom in wanted {
@@ -64,13 +63,15 @@ impl Planner<'_> {
             let next = states
                 .into_iter()
                 .flat_map(|s| self.supply_group(s, scope, start, *nearest, group));
-            states = trim(next.collect(), breadth);
+            let next = next.collect();
+            states = self.trim(next);
         }
         for atom in wanted.iter().filter(|a| PathStart::of(a).is_none()) {
             let next = states
                 .into_iter()
                 .flat_map(|s| self.supply_subquery(when, s, scope, atom));
-            states = trim(next.collect(), breadth);
+            let next = next.collect();
+            states = self.trim(next);
         }
         states
     }
@@ -153,7 +154,8 @@ impl Planner<'_> {
                 let next = states.into_iter().flat_map(|s| {
                     self.supply_group(s, scope, start, nearest, std::slice::from_ref(atom))
                 });
-                states = trim(next.collect(), self.breadth());
+                let next = next.collect();
+                states = self.trim(next);
             }
             return states;
         }
@@ -218,8 +220,10 @@ impl Planner<'_> {
             let (_, requirement) = kept?;
             if next.requires.insert(requirement) && !identity {
                 // The row was priced without this column.
-                next.cost +=
-                    next.rows * self.stats.bytes(&scope, &relative).avg * self.target.cost.byte;
+                let bytes = next.rows * self.stats.bytes(&scope, &relative).avg;
+                let cost = bytes * self.target.cost.byte;
+                next.cost += cost;
+                next.op.charge(shape as StructureId, cost);
             }
         }
         Some(next)

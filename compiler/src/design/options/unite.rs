@@ -10,7 +10,6 @@ use super::alternatives::{Alternative, alternatives};
 use super::atoms;
 use super::bind::{Partial, Wish, set_node};
 use super::locate::key_leaf_paths;
-use super::query::trim_partials;
 use super::{Planner, Source, State};
 use crate::design::display::Printer;
 use crate::design::plan::{Estimate, Op, Output, Plan, Term};
@@ -160,7 +159,7 @@ impl Planner<'_> {
             .into_iter()
             .flat_map(|p| self.filter(p, filters, scope));
         let filtered = filtered.collect();
-        trim_partials(filtered, 2 * self.breadth())
+        self.trim_partials(filtered)
     }
 
     /// What branches can carry: what tells rows apart and orders them alone, and all plain values

@@ -79,7 +79,7 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
 
     /// Adds the reads of a change; `named` tells the id of a structure.
     pub(crate) fn change(&mut self, plan: &WritePlan, named: &dyn Fn(&str) -> Option<StructureId>) {
-        for find in &plan.finds {
+        for find in plan.finds.iter().flatten() {
             self.plan(&plan.name, plan.weight, find, &mut vec![]);
         }
         for step in &plan.steps {
@@ -163,8 +163,11 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                 ..
             } => {
                 let before = self.op(by, weight, input, frames, before(input, op, taken));
-                if let Op::Merge { list, .. } = op {
-                    list.iter().for_each(|t| self.term(by, weight, t, frames));
+                if let Op::Merge { lists, .. } = op {
+                    let mut terms = lists.iter().flatten();
+                    terms
+                        .by_ref()
+                        .for_each(|t| self.term(by, weight, t, frames));
                 }
                 if let Some(s) = (self.structure)(get.structure) {
                     let touched = Touch::of(&self.stats, s, get, frames, &self.structure);
@@ -238,7 +241,7 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                 self.term(by, weight, a, frames);
                 self.term(by, weight, b, frames);
             }
-            Term::Const(_) | Term::Param(..) | Term::Item | Term::Column { .. } => {}
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
         }
     }
 
@@ -352,7 +355,7 @@ impl Touch {
             }
             let salt = spread.salts.zip(get.eq.get(s.partition.len() - 1));
             match salt {
-                Some((salts, Term::Item)) => touch.pieces = salts as f64,
+                Some((salts, Term::Item(..))) => touch.pieces = salts as f64,
                 Some((salts, _)) => touch.share /= salts as f64,
                 None => {}
             }

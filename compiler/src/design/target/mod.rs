@@ -134,8 +134,22 @@ pub struct Capabilities {
     /// Rows with counters hold nothing else but their key.
     #[serde(default)]
     pub counters_apart: bool,
-    /// What is atomic: `all`, `partition`, `document` or `row`.
-    pub transactions: String,
+    /// What is atomic.
+    pub transactions: Transactions,
+}
+
+/// The most that a target writes together or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transactions {
+    /// All writes of a change.
+    All,
+    /// Rows of one partition of one structure.
+    Partition,
+    /// One document.
+    Document,
+    /// One row.
+    Row,
 }
 
 /// The names of the targets that ship.

@@ -58,9 +58,12 @@ impl Parser<'_> {
             "disconnect" => {
                 self.bump();
                 let link = self.link_name()?;
+                let (from, to) = self.ends()?;
                 let (filter, condition) = self.where_if()?;
                 Some(Statement::Disconnect {
                     link,
+                    from,
+                    to,
                     filter,
                     condition,
                 })
@@ -116,16 +119,7 @@ impl Parser<'_> {
     fn connect(&mut self) -> Option<Statement> {
         self.bump();
         let link = self.link_name()?;
-        let from = if self.eat_word("from") {
-            Some(self.value()?)
-        } else {
-            None
-        };
-        let to = if self.eat_word("to") {
-            Some(self.value()?)
-        } else {
-            None
-        };
+        let (from, to) = self.ends()?;
         let set = if self.eat_word("set") {
             Some(self.assignments()?)
         } else {
@@ -137,6 +131,18 @@ impl Parser<'_> {
             to,
             set,
         })
+    }
+
+    /// `from … to …`, each where it is written.
+    fn ends(&mut self) -> Option<(Option<Expr>, Option<Expr>)> {
+        let mut end = |word: &str| {
+            if self.eat_word(word) {
+                self.value().map(Some)
+            } else {
+                Some(None)
+            }
+        };
+        Some((end("from")?, end("to")?))
     }
 
     fn for_each(&mut self) -> Option<Statement> {

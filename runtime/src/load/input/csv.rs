@@ -1,13 +1,16 @@
 //! Records of a CSV file, lines counted, and quotes that are closed too early or never found.
 
 use super::quotes::Quotes;
-use super::{BYTE_ORDER_MARK, InputError, LONGEST_ROW, Read1};
+use super::{BYTE_ORDER_MARK, InputError, LONGEST_ROW, Read1, Unread};
 use querent_compiler::codec::{Named, RecordLayout};
 use querent_compiler::model::{EntityId, Model};
 use std::io::{self, BufRead, BufReader, Read};
 
 /// What follows the last byte of a CSV file: a row of its own, unless a quote is still open there.
 const END: &[u8] = b"\0\n";
+
+/// Why a row is rejected that is no text.
+const NOT_UTF8: &str = "found bytes that are not UTF-8, expected text in UTF-8";
 
 /// Why a row is rejected whose quotes end within a cell.
 pub(super) const CLOSED_EARLY: &str =
@@ -130,7 +133,8 @@ impl Csv {
                 let reason = format!("found a quote that is never closed, expected its end{taken}");
                 let text = self.text();
                 let text = text.trim_end_matches(['"', '\n', '\0']).to_owned();
-                return Ok(Some((line, Err((reason, text)))));
+                let key = None;
+                return Ok(Some((line, Err(Unread { reason, text, key }))));
             }
             let stripped = strip_return(&mut self.reader, &mut self.record);
             let blank = stripped && self.record.len() == 1 && self.record.as_slice().is_empty();
@@ -139,17 +143,23 @@ impl Csv {
             }
         };
         if closed_early(&mut self.reader) {
-            return Ok(Some((line, Err((CLOSED_EARLY.to_owned(), self.text())))));
+            let (reason, text, key) = (CLOSED_EARLY.to_owned(), self.text(), None);
+            return Ok(Some((line, Err(Unread { reason, text, key }))));
         }
         let cells: Result<Vec<&str>, _> = self.record.iter().map(std::str::from_utf8).collect();
         let row = match cells {
             Ok(cells) => self
                 .layout
                 .row(model, &cells)
-                .map_err(|why| why.to_string()),
-            Err(_) => Err("found bytes that are not UTF-8, expected text in UTF-8".to_owned()),
+                .map_err(|why| (why.to_string(), self.layout.key(model, &cells))),
+            Err(_) => Err((NOT_UTF8.to_owned(), None)),
         };
-        Ok(Some((line, row.map_err(|reason| (reason, self.text())))))
+        let row = row.map_err(|(reason, key)| Unread {
+            reason,
+            text: self.text(),
+            key,
+        });
+        Ok(Some((line, row)))
     }
 
     /// The record as it might have been written.

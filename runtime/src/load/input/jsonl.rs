@@ -1,7 +1,9 @@
 //! Objects of a JSONL file, one a line.
 
-use super::{BYTE_ORDER_MARK, InputError, LONGEST_ROW, Read1};
-use querent_compiler::codec::{entity_row_from_json, json_from_line};
+use super::{BYTE_ORDER_MARK, InputError, LONGEST_ROW, Read1, Unread};
+use querent_compiler::codec::{
+    CodecError, entity_key_from_json, entity_row_from_json, json_from_line,
+};
 use querent_compiler::model::{EntityId, Model};
 use std::io::{BufRead, BufReader, Read};
 
@@ -68,9 +70,16 @@ impl Jsonl {
             if text.is_empty() {
                 continue;
             }
-            let row = json_from_line(text)
-                .and_then(|json| entity_row_from_json(model, entity, &json))
-                .map_err(|why| (why.to_string(), String::from_utf8_lossy(text).into_owned()));
+            let unread = |why: CodecError, key| Unread {
+                reason: why.to_string(),
+                text: String::from_utf8_lossy(text).into_owned(),
+                key,
+            };
+            let row = match json_from_line(text) {
+                Ok(json) => entity_row_from_json(model, entity, &json)
+                    .map_err(|why| unread(why, entity_key_from_json(model, entity, &json))),
+                Err(why) => Err(unread(why, None)),
+            };
             return Ok(Some((line, row)));
         }
     }

@@ -92,6 +92,8 @@ pub struct InputRow {
     pub line: u64,
     /// The slots of the root's row, or why it was not accepted.
     pub row: Result<Vec<Value>, Reject>,
+    /// The key of a row that was not accepted, where it could be read.
+    pub key: Option<Vec<Value>>,
 }
 
 /// An open file: an iterator over its rows. An error ends it.
@@ -188,14 +190,25 @@ impl<'m> Input<'m> {
             Rows::Csv(csv) => csv.next(&self.file, self.model)?,
             Rows::Jsonl(jsonl) => jsonl.next(&self.file, self.model, self.entity)?,
         };
-        Ok(read.map(|(line, row)| InputRow {
-            line,
-            row: row.map_err(|(reason, text)| Reject {
-                file: self.file.clone(),
+        let Some((line, row)) = read else {
+            return Ok(None);
+        };
+        Ok(Some(match row {
+            Ok(values) => InputRow {
                 line,
-                reason,
-                text,
-            }),
+                row: Ok(values),
+                key: None,
+            },
+            Err(Unread { reason, text, key }) => InputRow {
+                line,
+                row: Err(Reject {
+                    file: self.file.clone(),
+                    line,
+                    reason,
+                    text,
+                }),
+                key,
+            },
         }))
     }
 }
@@ -213,5 +226,12 @@ impl Iterator for Input<'_> {
     }
 }
 
-/// A row, or the reason against it and its text.
-type Read1 = Option<(u64, Result<Vec<Value>, (String, String)>)>;
+/// A row, or the reason against it.
+type Read1 = Option<(u64, Result<Vec<Value>, Unread>)>;
+
+/// A row that was not accepted.
+struct Unread {
+    reason: String,
+    text: String,
+    key: Option<Vec<Value>>,
+}

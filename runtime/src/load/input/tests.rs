@@ -49,7 +49,7 @@ fn model() -> Model {
 fn show(input: Input<'_>) -> Vec<String> {
     input
         .map(|row| row.unwrap())
-        .map(|InputRow { line, row }| match row {
+        .map(|InputRow { line, row, .. }| match row {
             Ok(values) => match &values[..] {
                 [Value::Int(id), Value::Text(name)] => format!("{line} {id} {name}"),
                 [Value::Int(id), Value::Null] => format!("{line} {id}"),

@@ -310,15 +310,15 @@ proptest! {
         prop_assert_eq!(read_rows, needed as u64);
 
         // A merge has one row of each branch at hand.
-        let mut each = get(0, vec![Term::Item]);
+        let mut each = get(0, vec![Term::Item(0, vec![])]);
         each.reverse = seed % 2 == 0;
         let order = (1..3).map(|c| {
             let stored = world.layouts[0].key[c as usize].direction;
-            let direction = if each.reverse { super::order::opposite(stored) } else { stored };
+            let direction = if each.reverse { stored.opposite() } else { stored };
             (column(0, c), direction)
         }).collect();
         let merge = Op::Merge {
-            input: Box::new(Op::Input), list: vec![int(0), int(1), int(2), int(1)], get: each, order,
+            input: Box::new(Op::Input), lists: vec![vec![int(0), int(1), int(2), int(1)]], get: each, order,
             estimate: Estimate::default(),
         };
         let (given, read_rows, _) = delivered(limit(merge, n, false));

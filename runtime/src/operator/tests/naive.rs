@@ -23,7 +23,7 @@ impl Naive<'_> {
             .map(|t| {
                 plan.output
                     .iter()
-                    .map(|o| self.term(&o.term, t, &Value::Null))
+                    .map(|o| self.term(&o.term, t, &[]))
                     .collect()
             })
             .collect()
@@ -41,7 +41,7 @@ impl Naive<'_> {
             } => {
                 let mut out = vec![];
                 for tuple in of(input) {
-                    let rows = self.get(get, &tuple, &Value::Null);
+                    let rows = self.get(get, &tuple, &[]);
                     if rows.is_empty() && *keep {
                         let width = self.world.width(get.structure);
                         out.push(joined(&tuple, vec![Value::Null; width]));
@@ -52,24 +52,34 @@ impl Naive<'_> {
             }
             Op::Merge {
                 input,
-                list,
+                lists,
                 get,
                 order,
                 ..
             } => {
                 let mut out = vec![];
                 for tuple in of(input) {
-                    let mut items = BTreeSet::new();
-                    for term in list {
-                        match self.term(term, &tuple, &Value::Null) {
-                            Value::List(values) => items.extend(values),
-                            value => items.extend([value]),
+                    let mut combinations = vec![vec![]];
+                    for list in lists {
+                        let mut items = BTreeSet::new();
+                        for term in list {
+                            match self.term(term, &tuple, &[]) {
+                                Value::List(values) => items.extend(values),
+                                value => items.extend([value]),
+                            }
                         }
+                        items.remove(&Value::Null);
+                        let with = |before: &Vec<Value>| {
+                            let longer = items
+                                .iter()
+                                .map(|item| [&before[..], std::slice::from_ref(item)].concat());
+                            longer.collect::<Vec<_>>()
+                        };
+                        combinations = combinations.iter().flat_map(with).collect();
                     }
-                    items.remove(&Value::Null);
-                    let mut rows: Vec<Tuple> = items
+                    let mut rows: Vec<Tuple> = combinations
                         .iter()
-                        .flat_map(|item| self.get(get, &tuple, item))
+                        .flat_map(|items| self.get(get, &tuple, items))
                         .map(|row| joined(&tuple, row))
                         .collect();
                     rows.sort_by(|a, b| self.by(order, a, b));
@@ -93,7 +103,7 @@ impl Naive<'_> {
             Op::Elements { input, of: term } => {
                 let mut out = vec![];
                 for tuple in of(input) {
-                    match self.term(term, &tuple, &Value::Null) {
+                    match self.term(term, &tuple, &[]) {
                         Value::List(values) => {
                             for (i, v) in values.into_iter().enumerate() {
                                 let frame = vec![v, Value::Int(i as i64), Value::Null];
@@ -119,7 +129,7 @@ impl Naive<'_> {
                 let mut seen = BTreeSet::new();
                 let mut tuples = of(input);
                 tuples.retain(|t| {
-                    let key: Vec<_> = by.iter().map(|b| self.term(b, t, &Value::Null)).collect();
+                    let key: Vec<_> = by.iter().map(|b| self.term(b, t, &[])).collect();
                     seen.insert(key)
                 });
                 tuples
@@ -133,7 +143,7 @@ impl Naive<'_> {
                 let mut tuples = of(input);
                 if let Some(cursor) = self.cursor(page) {
                     tuples.retain(|t| {
-                        let key = by.iter().map(|(b, _)| self.term(b, t, &Value::Null));
+                        let key = by.iter().map(|(b, _)| self.term(b, t, &[]));
                         let directions = by.iter().map(|(_, d)| *d);
                         side(page) == lexical(key, cursor.iter().cloned(), directions)
                     });
@@ -142,7 +152,7 @@ impl Naive<'_> {
             }
             Op::Limit { input, count, last } => {
                 let mut tuples = of(input);
-                let Value::Int(n) = self.term(count, &vec![], &Value::Null) else {
+                let Value::Int(n) = self.term(count, &vec![], &[]) else {
                     return tuples;
                 };
                 let n = n.max(0) as usize;
@@ -165,10 +175,7 @@ impl Naive<'_> {
                     groups.insert(vec![], vec![]);
                 }
                 for tuple in of(input) {
-                    let key = group
-                        .iter()
-                        .map(|g| self.term(g, &tuple, &Value::Null))
-                        .collect();
+                    let key = group.iter().map(|g| self.term(g, &tuple, &[])).collect();
                     groups.entry(key).or_default().push(tuple);
                 }
                 let row = |(mut key, members): (Vec<Value>, Vec<Tuple>)| {
@@ -176,7 +183,7 @@ impl Naive<'_> {
                         let mut accumulator = Accumulator::new(one.function, one.distinct);
                         for tuple in &members {
                             let arg = one.arg.as_ref();
-                            match arg.map(|arg| self.term(arg, tuple, &Value::Null)) {
+                            match arg.map(|arg| self.term(arg, tuple, &[])) {
                                 Some(state) if one.stored => accumulator.merge(
                                     &Accumulator::from_stored(one.function, &state).unwrap(),
                                 ),
@@ -193,7 +200,7 @@ impl Naive<'_> {
         }
     }
 
-    fn get(&self, get: &Get, tuple: &Tuple, item: &Value) -> Vec<Vec<Value>> {
+    fn get(&self, get: &Get, tuple: &Tuple, items: &[Value]) -> Vec<Vec<Value>> {
         let layout = &self.world.layouts[usize::from(get.structure)];
         let directions: Vec<_> = layout.key.iter().map(|p| p.direction).collect();
         let mut rows = self.world.rows[usize::from(get.structure)].clone();
@@ -204,7 +211,7 @@ impl Naive<'_> {
         let bound = get.eq.len();
         rows.retain(|row| {
             let holds = |i: usize, op, term: &Term| {
-                ops::compare(&row[i], op, &self.term(term, tuple, item))
+                ops::compare(&row[i], op, &self.term(term, tuple, items))
             };
             let eq = get
                 .eq
@@ -260,21 +267,20 @@ impl Naive<'_> {
     }
 
     fn by(&self, by: &[(Term, Direction)], a: &Tuple, b: &Tuple) -> Ordering {
-        let key = |t| {
-            by.iter()
-                .map(move |(term, _)| self.term(term, t, &Value::Null))
-        };
+        let key = |t| by.iter().map(move |(term, _)| self.term(term, t, &[]));
         lexical(key(a), key(b), by.iter().map(|(_, d)| *d))
     }
 
-    fn term(&self, term: &Term, tuple: &Tuple, item: &Value) -> Value {
+    fn term(&self, term: &Term, tuple: &Tuple, items: &[Value]) -> Value {
         let all = |terms: &[Term]| -> Vec<Value> {
-            terms.iter().map(|t| self.term(t, tuple, item)).collect()
+            terms.iter().map(|t| self.term(t, tuple, items)).collect()
         };
         match term {
             Term::Const(value) => value.clone(),
             Term::Param(id, _) => self.params[id.index()].clone(),
-            Term::Item => item.clone(),
+            Term::Item(list, path) => {
+                crate::operator::term::part(&items[usize::from(*list)], path).clone()
+            }
             Term::Column {
                 frame,
                 column,
@@ -290,12 +296,14 @@ impl Naive<'_> {
                 parts if parts[0].is_null() => Value::Null,
                 parts => Value::Key(parts),
             },
-            Term::Binary(op, a, b) => {
-                ops::binary(*op, &self.term(a, tuple, item), &self.term(b, tuple, item))
-            }
+            Term::Binary(op, a, b) => ops::binary(
+                *op,
+                &self.term(a, tuple, items),
+                &self.term(b, tuple, items),
+            ),
             Term::Call(function, terms) => ops::call(*function, &all(terms)),
-            Term::At(a, b) => ops::at(&self.term(a, tuple, item), &self.term(b, tuple, item)),
-            Term::Shape(present, terms) => match self.term(present, tuple, item) {
+            Term::At(a, b) => ops::at(&self.term(a, tuple, items), &self.term(b, tuple, items)),
+            Term::Shape(present, terms) => match self.term(present, tuple, items) {
                 Value::Null => Value::Null,
                 _ => Value::Record(all(terms)),
             },
@@ -321,7 +329,7 @@ impl Naive<'_> {
     }
 
     fn test(&self, test: &Test, tuple: &Tuple) -> bool {
-        let term = |t: &Term| self.term(t, tuple, &Value::Null);
+        let term = |t: &Term| self.term(t, tuple, &[]);
         match test {
             Test::And(tests) => tests.iter().all(|t| self.test(t, tuple)),
             Test::Or(tests) => tests.iter().any(|t| self.test(t, tuple)),

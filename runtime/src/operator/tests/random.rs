@@ -304,7 +304,7 @@ impl Random {
         let choices = if size == 1 && self.chance(80) { 5 } else { 12 };
         match self.below(choices) {
             0..=2 => {
-                let get = self.get(world, frames, depth, false);
+                let get = self.get(world, frames, depth, 0);
                 frames.push(if get.structure == 0 {
                     Frame::First
                 } else {
@@ -318,19 +318,15 @@ impl Random {
                 }
             }
             3 | 4 => {
-                let list = if self.chance(50) {
-                    vec![Term::Param(ParamId(1), vec![])]
-                } else {
-                    (0..self.below(4))
-                        .map(|_| self.int_term(world, frames, depth))
-                        .collect()
-                };
-                let get = self.get(world, frames, depth, true);
+                let lists: Vec<Vec<Term>> = (0..=self.below(2))
+                    .map(|_| self.list(world, frames, depth))
+                    .collect();
+                let get = self.get(world, frames, depth, lists.len());
                 frames.push(Frame::First);
                 let order = self.merge_order(world, &get, frames.len() as u16 - 1);
                 Op::Merge {
                     input,
-                    list,
+                    lists,
                     get,
                     order,
                     estimate,
@@ -616,17 +612,28 @@ impl Random {
         }
     }
 
-    fn get(&mut self, world: &World, frames: &[Frame], depth: usize, item: bool) -> Get {
-        let structure = if item { 0 } else { self.below(2) as u16 };
+    /// What a merge goes over.
+    fn list(&mut self, world: &World, frames: &[Frame], depth: usize) -> Vec<Term> {
+        if self.chance(50) {
+            return vec![Term::Param(ParamId(1), vec![])];
+        }
+        (0..self.below(4))
+            .map(|_| self.int_term(world, frames, depth))
+            .collect()
+    }
+
+    /// A get, in which each of so many lists has an element.
+    fn get(&mut self, world: &World, frames: &[Frame], depth: usize, lists: usize) -> Get {
+        let structure = if lists > 0 { 0 } else { self.below(2) as u16 };
         let parts = if structure == 0 { 3 } else { 1 };
         let mut eq: Vec<Term> = vec![];
         for _ in 0..self.below(parts + 1) {
             eq.push(self.int_term(world, frames, depth));
         }
-        if item {
+        if lists > 0 {
             let at = self.below(2);
             eq.truncate(at);
-            eq.push(Term::Item);
+            eq.extend((0..lists).map(|list| Term::Item(list as u16, vec![])));
         }
         let ranged = eq.len() < parts;
         Get {

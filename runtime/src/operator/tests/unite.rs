@@ -3,7 +3,6 @@
 use super::random::{Random, World};
 use super::reader::TestReader;
 use super::{Naive, ask, bound, column, get, int, limit, plan, read, run};
-use crate::operator::order::opposite;
 use crate::operator::{Answer, AskError, BoundPlan};
 use proptest::prelude::*;
 use querent_compiler::design::{Estimate, Op, Plan, Term};
@@ -22,7 +21,7 @@ fn united(world: &World, page: Option<&Page>, reverse: bool) -> Op {
     };
     let directed = |part: usize| match (world.layouts[0].key[part].direction, reverse) {
         (stored, false) => stored,
-        (stored, true) => opposite(stored),
+        (stored, true) => stored.opposite(),
     };
     let order: Vec<(Term, Direction)> =
         vec![(column(0, 0), directed(1)), (column(0, 1), directed(2))];

@@ -64,7 +64,8 @@ pub(super) fn aggregate_call(aggregate: &Aggregate, arg: Option<&str>) -> String
         AggregateFn::Sum => format!("q_sum({distinct}{arg})"),
         AggregateFn::Avg => format!("q_avg({distinct}{arg})"),
         AggregateFn::Min => format!("MIN({arg})"),
-        AggregateFn::Max => format!("MAX({arg})"),
+        // Of one row at most, the greatest is the only one.
+        AggregateFn::Max | AggregateFn::Only => format!("MAX({arg})"),
     }
 }
 
