@@ -4,6 +4,7 @@
 
 mod argument;
 mod command;
+mod damage;
 mod designing;
 mod lines;
 mod model_files;

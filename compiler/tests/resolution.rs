@@ -568,23 +568,17 @@ fn a_disconnect_is_about_one_link_unless_it_says_which() {
     let m = resolve("");
     // The key of a label has two parts, that of a post is one scalar.
     let end = |name: &str, param: u32| {
-        let id = ParamId(param);
-        let (leaf, value) = match name {
-            "from" => (Leaf::Key, Expr::Param(id, vec![])),
-            _ => (
-                Leaf::Attribute(attribute(&m, "Post", "id"), vec![]),
-                Expr::Param(id, vec![0]),
-            ),
+        let end = reference(&m, "Label.posts", name);
+        let scalars = m.key_leaf_paths(m.reference(end).target, 0, &[], &[end]);
+        let scalars = scalars.into_iter().zip(0..);
+        let is = |(own, at)| {
+            let given = Expr::Param(ParamId(param), vec![at]);
+            Pred::Compare(own, Compare::Eq, given)
         };
-        let own = Expr::Path {
-            node: 0,
-            element: vec![],
-            steps: vec![reference(&m, "Label.posts", name)],
-            leaf,
-        };
-        Pred::Compare(own, Compare::Eq, value)
+        scalars.map(is).collect::<Vec<Pred>>()
     };
-    let both = vec![end("from", 0), end("to", 1)];
+    let both = [end("from", 0), end("to", 1)].concat();
+    assert_eq!(both.len(), 3);
     let of = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     assert_eq!(
         filter("disconnect Label.posts"),
@@ -600,7 +594,7 @@ fn a_disconnect_is_about_one_link_unless_it_says_which() {
     );
     assert_eq!(
         filter("disconnect Label.posts from $a where true"),
-        (vec![end("from", 0)], of(&["a"]))
+        (end("from", 0), of(&["a"]))
     );
     assert_eq!(
         filter("disconnect Label.posts where true"),

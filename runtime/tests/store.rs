@@ -615,12 +615,12 @@ fn what_cannot_be_opened_says_why() {
     assert!(taken.contains("exists and is not empty"), "{taken}");
     std::fs::remove_dir_all(&path).unwrap();
 
-    let many = Lmdb::create(&path, &names(65), &[], options()).unwrap_err();
+    let many = Lmdb::create(&path, &names(66), &[], options()).unwrap_err();
     assert_eq!(
         many.to_string(),
-        "65 structures, where a database has 64 at most"
+        "66 structures, where a database has 65 at most"
     );
-    let store = Lmdb::create(&path, &names(64), &[], options()).unwrap();
+    let store = Lmdb::create(&path, &names(65), &[], options()).unwrap();
     assert!(open().contains("is in use by another writer; close it there, or open it here for"));
     drop(store);
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 /// Apply a change
 ///
 /// Prints what it did: instances inserted, updated and deleted, and the rows written to each
-/// structure. With --stdin each line is one set of parameters and one change; a refused one leaves
-/// the others as they are.
+/// structure. With --stdin each line is one set of parameters and one change; one that is refused, or
+/// that cannot be read, leaves the others as they are.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -60,47 +60,93 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
             }
         };
     }
-    let mut total = Receipt::default();
-    let (mut applied, mut refused) = (0, 0);
-    for line in lines::stdin() {
-        let line = line?;
-        let place = || format!("line {}", line.number);
-        let params = line.json.with_context(place)?;
-        match apply(&database, &arguments.change, params.into()).with_context(place)? {
-            Ok(receipt) => {
-                applied += 1;
-                if arguments.format == Format::Json {
-                    print(&receipt, &database, arguments, terminal)?;
-                }
-                words::change::add(&mut total, receipt);
-            }
-            Err(refusal) => {
-                refused += 1;
-                terminal.remark(&format!("{}: refused: {refusal}", place()))?;
-            }
-        }
-    }
+    let mut done = Done::default();
+    let told = apply_lines(&database, arguments, &mut done, terminal);
     if arguments.format == Format::Text {
-        write!(
-            terminal.out,
-            "{}, {refused} refused: ",
-            counted(applied, "change")
-        )?;
-        print(&total, &database, arguments, terminal)?;
+        let Done {
+            applied,
+            refused,
+            rejected,
+            ..
+        } = done;
+        let applied = counted(applied, "change");
+        write!(terminal.out, "{applied}, {refused} refused")?;
+        if rejected > 0 {
+            write!(terminal.out, ", {rejected} rejected")?;
+        }
+        write!(terminal.out, ": ")?;
+        print(&done.receipt, &database, arguments, terminal)?;
     }
-    Ok(if refused > 0 {
+    told?;
+    Ok(if done.refused + done.rejected > 0 {
         Outcome::Findings
     } else {
         Outcome::Clean
     })
 }
 
+/// What the lines of standard input have done so far.
+#[derive(Default)]
+struct Done {
+    receipt: Receipt,
+    applied: usize,
+    /// Against the rules of the model.
+    refused: usize,
+    /// Not to be read as the parameters of the change.
+    rejected: usize,
+}
+
+/// A change for each line. Lines that are refused or rejected are told and passed over; what else
+/// goes wrong ends it.
+fn apply_lines(
+    database: &Database,
+    arguments: &Arguments,
+    done: &mut Done,
+    terminal: &mut Terminal,
+) -> Result<()> {
+    for line in lines::stdin() {
+        let line = line?;
+        let place = format!("line {}", line.number);
+        let applied = match line.json {
+            Ok(params) => apply(database, &arguments.change, params.into()),
+            Err(error) => {
+                done.rejected += 1;
+                terminal.remark(&format!("{place}: rejected: {error}"))?;
+                continue;
+            }
+        };
+        match applied {
+            Ok(Ok(receipt)) => {
+                done.applied += 1;
+                if arguments.format == Format::Json {
+                    print(&receipt, database, arguments, terminal)?;
+                }
+                words::change::add(&mut done.receipt, receipt);
+            }
+            Ok(Err(refusal)) => {
+                done.refused += 1;
+                terminal.remark(&format!("{place}: refused: {refusal}"))?;
+            }
+            Err(Error::Params(error)) => {
+                done.rejected += 1;
+                terminal.remark(&format!("{place}: rejected: {error}"))?;
+            }
+            Err(error) => return Err(error).context(place),
+        }
+    }
+    Ok(())
+}
+
 /// Makes one change; a refusal is an answer, not a failure.
-fn apply(database: &Database, change: &str, params: Params) -> Result<Result<Receipt, String>> {
+fn apply(
+    database: &Database,
+    change: &str,
+    params: Params,
+) -> Result<Result<Receipt, String>, Error> {
     match database.change(change, params) {
         Ok(receipt) => Ok(Ok(receipt)),
         Err(Error::Change(ChangeFailure::Refused(refusal))) => Ok(Err(refusal.to_string())),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 

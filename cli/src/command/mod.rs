@@ -81,6 +81,15 @@ pub(crate) enum Command {
 
 /// Runs one command.
 pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Outcome> {
+    if let Command::Load(_)
+    | Command::Put(_)
+    | Command::Ask(_)
+    | Command::Change(_)
+    | Command::Verify(_)
+    | Command::Refresh(_) = command
+    {
+        crate::damage::tell_faults();
+    }
     match command {
         Command::Tour(a) => tour::run(a, terminal),
         Command::Check(a) => check::run(a, terminal),

@@ -184,35 +184,13 @@ impl Shapes {
 
 /// The leaves of an entity's key as paths from a node.
 pub fn key_paths(model: &Model, entity: EntityId) -> Vec<Expr> {
-    let leaves = model.key_leaves(entity).into_iter();
-    leaves
-        .map(|leaf| Expr::Path {
-            node: 0,
-            element: vec![],
-            steps: leaf.steps,
-            leaf: Leaf::Attribute(leaf.attribute, vec![]),
-        })
-        .collect()
+    model.key_leaf_paths(entity, 0, &[], &[])
 }
 
 /// The leaves of the key of a reference's target, as paths from the referring instance.
 pub fn reference_paths(model: &Model, reference: ReferenceId) -> Vec<Expr> {
-    let leaves = model
-        .key_leaves(model.reference(reference).target)
-        .into_iter();
-    leaves
-        .map(|leaf| {
-            let mut steps = vec![reference];
-            steps.extend(leaf.steps);
-            let leaf = Leaf::Attribute(leaf.attribute, vec![]);
-            Expr::Path {
-                node: 0,
-                element: vec![],
-                steps,
-                leaf,
-            }
-        })
-        .collect()
+    let target = model.reference(reference).target;
+    model.key_leaf_paths(target, 0, &[], &[reference])
 }
 
 /// The stored paths of a field: an attribute, the type, or the scalars of a reference.

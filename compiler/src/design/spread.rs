@@ -322,19 +322,25 @@ impl Planner<'_> {
         if self.fits(&s, 1.0) {
             return vec![s];
         }
-        // Of the buckets those that need the fewest salts, of these the widest.
-        let cut = self.bucketed(&s).into_iter();
-        let cut = cut.filter_map(|s| self.salted(&s, 1));
-        let cut = cut.min_by_key(|(salts, _)| *salts);
-        let mut out: Vec<Structure> = cut.into_iter().map(|(_, s)| s).collect();
-        out.extend(self.salted(&s, 2).map(|(_, s)| s));
+        // The columns that are known to press on it are those of any plan. A plan that reads fewer
+        // needs fewer pieces, which it pays for with every answer: which is cheapest, price decides.
+        let whole = unspread(self.model, &s);
+        let broken = self.pressure.learned.broken.contains(&whole);
+        let fewer = (!broken).then(Vec::new);
+        let mut out = Vec::new();
+        for columns in std::iter::once(self.pressing(&s)).chain(fewer) {
+            // Of the buckets those that need the fewest salts, of these the widest.
+            let cut = self.bucketed(&s).into_iter();
+            let cut = cut.filter_map(|s| self.salted(&s, 1, &columns));
+            let cut = cut.min_by_key(|(salts, _)| *salts);
+            for (_, cut) in cut.into_iter().chain(self.salted(&s, 2, &columns)) {
+                if !out.contains(&cut) {
+                    out.push(cut);
+                }
+            }
+        }
         out.extend(self.popular_keys_split(&s));
         // With fewer columns than are known to press on it, it may still do as it is.
-        let broken = self
-            .pressure
-            .learned
-            .broken
-            .contains(&unspread(self.model, &s));
         if out.is_empty() || !broken && self.holds(&with_columns(&s, vec![]), 1.0) {
             out.push(s);
         }
@@ -370,9 +376,14 @@ impl Planner<'_> {
 
     /// A structure with the columns that are known to press on it.
     fn pressed(&self, s: &Structure) -> Structure {
+        with_columns(s, self.pressing(s))
+    }
+
+    /// The columns that are known to press on a structure.
+    fn pressing(&self, s: &Structure) -> Vec<Expr> {
         let known = &self.pressure.learned.columns;
         let learned = known.get(&unspread(self.model, s));
-        with_columns(s, learned.cloned().unwrap_or_default())
+        learned.cloned().unwrap_or_default()
     }
 
     fn holds(&self, s: &Structure, fill: f64) -> bool {
@@ -471,9 +482,11 @@ impl Planner<'_> {
         s
     }
 
-    /// The structure over the fewest salts that fit, at least so many (1: as it is).
-    fn salted(&self, s: &Structure, least: i64) -> Option<(i64, Structure)> {
-        if least <= 1 && self.fits(s, FILL) {
+    /// The structure over the fewest salts that fit with these columns, at least so many (1: as it
+    /// is).
+    fn salted(&self, s: &Structure, least: i64, columns: &[Expr]) -> Option<(i64, Structure)> {
+        let fits = |s: &Structure| self.holds(&with_columns(s, columns.to_vec()), FILL);
+        if least <= 1 && fits(s) {
             return Some((1, s.clone()));
         }
         let scope = Scope::new(self.model, s.anchor, &s.over);
@@ -491,7 +504,7 @@ impl Planner<'_> {
             let mut cut = s.clone();
             let salt = vec![of.clone(), Expr::Const(Value::Int(n))];
             cut.partition.push(Expr::Call(Function::Hash, salt));
-            self.fits(&cut, FILL).then_some((n, cut))
+            fits(&cut).then_some((n, cut))
         };
         // The first part may have too few values to be spread by.
         hashed.find_map(|of| {

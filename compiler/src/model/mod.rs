@@ -393,4 +393,22 @@ impl Model {
         }
         leaves
     }
+
+    /// Paths of the scalars of the key that a path leads to: from a node, through a reference inside
+    /// its element if there is one, over to-one steps.
+    pub fn key_leaf_paths(
+        &self,
+        target: EntityId,
+        node: NodeId,
+        element: &[u16],
+        steps: &[ReferenceId],
+    ) -> Vec<Expr> {
+        let path = |leaf: KeyLeaf| Expr::Path {
+            node,
+            element: element.to_vec(),
+            steps: steps.iter().copied().chain(leaf.steps).collect(),
+            leaf: Leaf::Attribute(leaf.attribute, vec![]),
+        };
+        self.key_leaves(target).into_iter().map(path).collect()
+    }
 }

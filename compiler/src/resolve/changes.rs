@@ -608,9 +608,14 @@ impl Context<'_> {
                 steps,
                 leaf,
             };
-            Some(Pred::Compare(own, Compare::Eq, value))
+            let key = Type::Key(self.model.reference(end).target);
+            let equal = self.equal_keys(&own, &value, &key);
+            Some(match equal {
+                Some(Pred::And(scalars)) => scalars,
+                _ => vec![Pred::Compare(own, Compare::Eq, value)],
+            })
         };
-        ends.into_iter().filter_map(is_end).collect()
+        ends.into_iter().filter_map(is_end).flatten().collect()
     }
 }
 

@@ -5,7 +5,7 @@ use super::params::LIST_SIZE;
 use super::scope::{Aggregates, Place, Scope};
 use super::{renumber, typing};
 use crate::diagnostic::{Diagnostic, codes};
-use crate::model::{Compare, Expr, Leaf, Pred, Type};
+use crate::model::{Compare, EntityId, Expr, Leaf, Pred, Type};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, ExprKind};
 use crate::value::Value;
@@ -187,10 +187,60 @@ impl Context<'_> {
         if ordering && !typing::is_orderable(&left_type) {
             return self.unorderable(&left_type, span);
         }
+        if operator == Compare::Eq
+            && let Some(equal) = self.equal_keys(&left, &right, &left_type)
+        {
+            return Some(equal);
+        }
         if !reads_row(&left) && reads_row(&right) {
             return Some(Pred::Compare(right, operator.flipped(), left));
         }
         Some(Pred::Compare(left, operator, right))
+    }
+
+    /// That two keys of several scalars are equal: scalar by scalar, which is what structures are
+    /// keyed by. A key that is null has scalars that are, so it equals nothing, as a whole or not.
+    pub(super) fn equal_keys(&self, left: &Expr, right: &Expr, ty: &Type) -> Option<Pred> {
+        let Type::Key(entity) = ty else { return None };
+        let (left, right) = (
+            self.key_scalars(left, *entity)?,
+            self.key_scalars(right, *entity)?,
+        );
+        let several = left.len() > 1 && left.len() == right.len();
+        several.then(|| {
+            let pairs = left.into_iter().zip(right);
+            let equal = pairs.map(|(a, b)| {
+                let (row, given) = if reads_row(&a) { (a, b) } else { (b, a) };
+                Pred::Compare(row, Compare::Eq, given)
+            });
+            Pred::And(equal.collect())
+        })
+    }
+
+    /// The scalars of a key, where they can be named one by one.
+    fn key_scalars(&self, key: &Expr, entity: EntityId) -> Option<Vec<Expr>> {
+        let scalars = self.model.key_leaves(entity).len();
+        match key {
+            Expr::Path {
+                node,
+                element,
+                steps,
+                leaf: Leaf::Key,
+            } => Some(self.model.key_leaf_paths(entity, *node, element, steps)),
+            Expr::Path {
+                node,
+                leaf: Leaf::Element(path),
+                ..
+            } if !path.is_empty() => Some(self.model.key_leaf_paths(entity, *node, path, &[])),
+            Expr::Param(id, path) => {
+                let part = |at| {
+                    let path = path.iter().copied().chain([at]);
+                    Expr::Param(*id, path.collect())
+                };
+                Some((0..scalars as u16).map(part).collect())
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn unorderable<T>(&mut self, ty: &Type, span: Span) -> Option<T> {
@@ -235,6 +285,10 @@ impl Context<'_> {
             let (right, found) = self.value(scope, item, Some(&ty))?;
             self.expect_type(&found, &ty, item.span)?;
             values.push(right);
+        }
+        let equal = values.iter().map(|v| self.equal_keys(&left, v, &ty));
+        if let Some(any) = equal.collect() {
+            return Some(Pred::Or(any));
         }
         Some(Pred::In(left, values))
     }

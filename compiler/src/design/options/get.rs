@@ -409,8 +409,12 @@ impl Planner<'_> {
                 .filter_map(|s| self.shapes.known(s))
                 .collect();
         }
+        // The same candidates are called for by many partial plans.
+        if let Some(known) = self.admitted.get(&s) {
+            return known.clone();
+        }
         let mut out = Vec::new();
-        for s in self.fitting(s) {
+        for s in self.fitting(s.clone()) {
             if self.needs_directory(&s)
                 && let Some(d) = directory(self.model, &s)
             {
@@ -418,6 +422,7 @@ impl Planner<'_> {
             }
             out.push(self.shapes.intern(self.model, s));
         }
+        self.admitted.insert(s, out.clone());
         out
     }
 }

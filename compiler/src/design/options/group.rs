@@ -3,7 +3,6 @@
 use super::atoms::{rebase, rebase_unfolds};
 use super::bind::{Partial, Wish, is_key_expr};
 use super::kept::{Asked, is_kept};
-use super::locate::key_leaf_paths;
 use super::query::{free_order, group_aggregates, limit_rows};
 use super::{PlanOption, Planner, State};
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term};
@@ -111,7 +110,7 @@ impl Planner<'_> {
             .entity(self.model.reference(reference).entity)
             .root;
         let target = self.model.reference(reference).target;
-        let keys = key_leaf_paths(self.model, target, 0, &[], &first.steps);
+        let keys = self.model.key_leaf_paths(target, 0, &[], &first.steps);
         let state = self
             .supply(start.clone(), scope, &keys)
             .into_iter()

@@ -4,8 +4,8 @@ use super::atoms;
 use super::supply::{PathStart, relative};
 use super::{Fetched, Planner, Source, State};
 use crate::design::plan::Term;
-use crate::design::shape::{Requirement, ShapeId};
-use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId};
+use crate::design::shape::{Requirement, ShapeId, key_paths};
+use crate::model::{Expr, Leaf, NodeId, ReferenceId};
 impl Planner<'_> {
     /// Where the value of an atom is in the tuples of a state, if it is.
     pub(super) fn locate(&self, state: &State, atom: &Expr) -> Option<Term> {
@@ -32,7 +32,7 @@ impl Planner<'_> {
                 }
                 self.locate_fetched(state, fetched, &start, atom)
             }
-            Source::United {
+            Source::Carried {
                 frame,
                 carried,
                 fetched,
@@ -132,14 +132,28 @@ impl Planner<'_> {
                 let own = self.stored(state, *frame, *shape, &at_zero);
                 own.or_else(|| in_home(fetched))
             }
-            Source::United { fetched, .. } => in_home(fetched),
+            Source::Carried { fetched, .. } => in_home(fetched),
             Source::Element { .. } => None,
         }
     }
 
-    /// A key part, or a column that the state requires.
+    /// A key part, or a column that the state requires; the whole key of the row's own instance is
+    /// put together from its scalars.
     fn stored(&self, state: &State, frame: u16, shape: ShapeId, expr: &Expr) -> Option<Term> {
         let structure = self.shapes.get(shape);
+        if let Expr::Path {
+            node: 0,
+            element,
+            steps,
+            leaf: Leaf::Key,
+        } = expr
+            && element.is_empty()
+            && steps.is_empty()
+        {
+            let scalars = key_paths(self.model, structure.anchor).into_iter();
+            let scalars = scalars.map(|scalar| self.stored(state, frame, shape, &scalar));
+            return scalars.collect::<Option<_>>().map(Term::Key);
+        }
         let at = |expr: &Expr| structure.values().position(|e| e == expr);
         let (column, path) = if let Some(column) = at(expr) {
             (column, vec![])
@@ -217,34 +231,12 @@ impl Planner<'_> {
         atom: &dyn Fn(&Expr) -> Option<Term>,
     ) -> Option<Term> {
         let target = self.model.reference(*steps.last()?).target;
-        let leaves: Option<Vec<_>> = key_leaf_paths(self.model, target, node, element, steps)
+        let leaves: Option<Vec<_>> = self
+            .model
+            .key_leaf_paths(target, node, element, steps)
             .iter()
             .map(atom)
             .collect();
         Some(Term::Key(leaves?))
     }
-}
-
-/// Paths of the scalars of the key at the end of a path.
-pub(super) fn key_leaf_paths(
-    model: &crate::model::Model,
-    target: EntityId,
-    node: NodeId,
-    element: &[u16],
-    steps: &[ReferenceId],
-) -> Vec<Expr> {
-    let leaves = model.key_leaves(target).into_iter();
-    leaves
-        .map(|leaf| {
-            let mut all = steps.to_vec();
-            all.extend(leaf.steps);
-            let leaf = Leaf::Attribute(leaf.attribute, vec![]);
-            Expr::Path {
-                node,
-                element: element.to_vec(),
-                steps: all,
-                leaf,
-            }
-        })
-        .collect()
 }

@@ -29,7 +29,8 @@ use super::spread::Pressure;
 use super::stats::Stats;
 use super::target::Target;
 use crate::model::{Expr, Model, NodeId, ReferenceId, Type};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::view::Structure;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
 /// these, the cheapest ones. What is tried multiplies with every level.
@@ -66,6 +67,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) growing: bool,
     /// The candidates and columns that plans are made of; else all.
     pub(crate) within: Option<BTreeMap<ShapeId, BTreeSet<usize>>>,
+    /// The candidates that were made of structures, as they fit the target.
+    admitted: HashMap<Structure, Vec<ShapeId>>,
     /// How deep inside subqueries the planner is.
     depth: usize,
     /// Steps tried for the statement at hand.
@@ -88,9 +91,9 @@ pub(crate) enum Source {
         first: u16,
         fetched: Vec<Fetched>,
     },
-    /// An instance in a computed frame: what united branches carried of it, as seen from there, and
-    /// the columns.
-    United {
+    /// An instance without a row of its own: what a frame carries of it, as seen from there, and the
+    /// columns. United branches carry what is needed of it, a row that refers to it its key.
+    Carried {
         frame: u16,
         carried: Vec<(Expr, u16)>,
         fetched: Vec<Fetched>,
@@ -133,6 +136,7 @@ impl<'a> Planner<'a> {
             pressure: Pressure::default(),
             growing: true,
             within: None,
+            admitted: HashMap::new(),
             depth: 0,
             steps: 0,
         }

@@ -2,7 +2,6 @@
 
 use super::atoms::{self, Mentions};
 use super::bind::{Partial, Wish, set_node};
-use super::locate::key_leaf_paths;
 use super::{PlanOption, Planner, Source, State, undominated, unite};
 use crate::design::assumed::LIMIT;
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};
@@ -134,7 +133,9 @@ impl Planner<'_> {
         match &unfold.many {
             Many::Back(reference) => {
                 let target = self.model.reference(*reference).target;
-                let keys = key_leaf_paths(self.model, target, unfold.parent, &[], &unfold.steps);
+                let keys = self
+                    .model
+                    .key_leaf_paths(target, unfold.parent, &[], &unfold.steps);
                 for state in self.supply(partial.state.clone(), scope, &keys) {
                     let terms: Option<Vec<Term>> =
                         keys.iter().map(|k| self.locate(&state, k)).collect();
@@ -501,7 +502,7 @@ impl Planner<'_> {
                 } if !steps.is_empty() => {
                     let target = steps.last().map(|&s| self.model.reference(s).target);
                     target.map_or(vec![], |t| {
-                        key_leaf_paths(self.model, t, *node, element, steps)
+                        self.model.key_leaf_paths(t, *node, element, steps)
                     })
                 }
                 _ => vec![atom.clone()],

@@ -94,7 +94,7 @@ impl Planner<'_> {
         }
         let (row, fetched) = match state.nodes.get(from as usize)?.as_ref()? {
             Source::Row { shape, fetched, .. } => (Some(*shape), fetched),
-            Source::United { fetched, .. } => (None, fetched),
+            Source::Carried { fetched, .. } => (None, fetched),
             Source::Element { .. } => return None,
         };
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;

@@ -97,7 +97,7 @@ impl Planner<'_> {
         let fetched = match &source {
             Source::Row { fetched, .. }
             | Source::Element { fetched, .. }
-            | Source::United { fetched, .. } => fetched.clone(),
+            | Source::Carried { fetched, .. } => fetched.clone(),
         };
         // Fetched already at this very instance: its home has every value of it, unless a person
         // gave it and keeps the others elsewhere.
@@ -345,7 +345,7 @@ impl Planner<'_> {
             Some(
                 Source::Row { fetched: list, .. }
                 | Source::Element { fetched: list, .. }
-                | Source::United { fetched: list, .. },
+                | Source::Carried { fetched: list, .. },
             ) => list.push(fetched),
             None => return None,
         }

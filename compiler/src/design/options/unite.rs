@@ -9,7 +9,6 @@
 use super::alternatives::{Alternative, alternatives};
 use super::atoms;
 use super::bind::{Partial, Wish, set_node};
-use super::locate::key_leaf_paths;
 use super::{Planner, Source, State};
 use crate::design::display::Printer;
 use crate::design::plan::{Estimate, Op, Output, Plan, Term};
@@ -210,7 +209,7 @@ impl Planner<'_> {
             leaf,
         };
         match scope.node(node) {
-            NodeType::Instance(entity) => key_leaf_paths(self.model, entity, node, &[], &[]),
+            NodeType::Instance(entity) => self.model.key_leaf_paths(entity, node, &[], &[]),
             // As the columns of an element stand in a computed frame.
             NodeType::Element(..) => [Leaf::Element(vec![]), Leaf::Position, Leaf::MapKey]
                 .map(leaf)
@@ -367,14 +366,14 @@ impl Planner<'_> {
             }
             let seen = (atoms::rebase(atom, &|_| Some(0))?, column);
             match state.nodes.get_mut(usize::from(*node)) {
-                Some(Some(Source::United {
+                Some(Some(Source::Carried {
                     frame: own,
                     carried,
                     ..
                 })) if *own == frame => carried.push(seen),
                 Some(Some(_)) => {}
                 _ => {
-                    let united = Source::United {
+                    let united = Source::Carried {
                         frame,
                         carried: vec![seen],
                         fetched: vec![],
@@ -432,12 +431,12 @@ fn trim_branches(mut branches: Vec<Branch>, most: usize) -> Vec<Branch> {
 pub(super) fn knows_no_less(one: &State, other: &State) -> bool {
     let mut united = false;
     let carries = one.nodes.iter().enumerate().all(|(at, source)| {
-        let Some(Source::United { carried, .. }) = source else {
+        let Some(Source::Carried { carried, .. }) = source else {
             return true;
         };
         united = true;
         match other.nodes.get(at) {
-            Some(Some(Source::United { carried: more, .. })) => more
+            Some(Some(Source::Carried { carried: more, .. })) => more
                 .iter()
                 .all(|(e, _)| carried.iter().any(|(c, _)| c == e)),
             _ => false,

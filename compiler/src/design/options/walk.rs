@@ -1,10 +1,9 @@
 //! Binding a node by a walk: first the far end of a path, then back to the node, get by get.
 
 use super::atoms::rebase;
-use super::bind::{Partial, Wish};
-use super::locate::key_leaf_paths;
+use super::bind::{Partial, Wish, set_node};
 use super::matching::{Eq, EqValue, ExistsEq, Problem};
-use super::{Planner, State};
+use super::{Planner, Source, State};
 use crate::design::plan::{Op, Term};
 use crate::design::shape::{ShapeId, key_paths, reference_paths};
 use crate::model::{EntityId, Expr, Leaf, Many, NodeId, Pred, ReferenceId};
@@ -61,10 +60,10 @@ impl Planner<'_> {
                 leaf: leaf.clone(),
             };
             let unique = matches!(leaf, Leaf::Attribute(a, _) if self.model.attribute(*a).unique);
-            let starts = self.hop(&partial.state, far, vec![(value, term.clone())]);
-            for (state, tmp) in starts {
+            let starts = self.hop(&partial.state, far, vec![(value, term.clone())], None);
+            for (start, tmp) in starts {
                 let mut next = partial.clone();
-                next.state = state;
+                next.state = start.state;
                 next.left.retain(|&i| i != filter);
                 let wish = if unique { wish } else { None };
                 out.extend(self.walk_back(
@@ -81,7 +80,15 @@ impl Planner<'_> {
             }
         }
         for exists in &problem.exists {
-            out.extend(self.walk_exists(partial, node, problem.entity, exists, filters, scope));
+            out.extend(self.walk_exists(
+                partial,
+                node,
+                problem.entity,
+                exists,
+                filters,
+                scope,
+                wish,
+            ));
         }
         out
     }
@@ -117,11 +124,11 @@ impl Planner<'_> {
                     next.extend(found.into_iter().map(|p| (p, node)));
                 } else {
                     let from = self.model.reference(step).entity;
-                    let hops = self.hop(&state, from, given);
-                    next.extend(hops.into_iter().map(|(state, tmp)| {
+                    let hops = self.hop(&state, from, given, None);
+                    next.extend(hops.into_iter().map(|(hop, tmp)| {
                         (
                             Partial {
-                                state,
+                                state: hop.state,
                                 ..partial.clone()
                             },
                             tmp,
@@ -164,6 +171,7 @@ impl Planner<'_> {
         exists: &ExistsEq,
         filters: &[Pred],
         scope: &Scope,
+        wish: Option<&Wish>,
     ) -> Vec<Partial> {
         let [unfold] = exists.over.as_slice() else {
             return vec![];
@@ -185,46 +193,81 @@ impl Planner<'_> {
         else {
             return vec![];
         };
+        let mut here = partial.clone();
+        here.left.retain(|&i| i != exists.filter);
+        let once = unfold.steps.is_empty() && self.names_once(far, reference, &given);
+        let wish = wish.filter(|_| once);
+        let wish = wish.and_then(|w| self.wish_at_far_end(w, node, entity, reference, &here));
         let mut out = Vec::new();
-        for (state, tmp) in self.hop(&partial.state, far, given) {
+        for (hop, tmp) in self.hop(&partial.state, far, given, wish.as_ref()) {
             let target = self.model.reference(reference).target;
-            let keys = key_leaf_paths(self.model, target, tmp, &[], &[reference]);
-            for state in self.supply(state, scope, &keys) {
+            let keys = self.model.key_leaf_paths(target, tmp, &[], &[reference]);
+            for state in self.supply(hop.state, scope, &keys) {
                 let terms: Option<Vec<Term>> =
                     keys.iter().map(|k| self.locate(&state, k)).collect();
                 let Some(terms) = terms else { continue };
-                let mut here = partial.clone();
                 here.state = state;
-                here.left.retain(|&i| i != exists.filter);
-                let found = match unfold.steps.as_slice() {
-                    [] => {
-                        let given: Vec<_> = key_paths(self.model, entity)
-                            .into_iter()
-                            .zip(terms)
-                            .collect();
-                        self.bind_from(&here, node, entity, &given, filters, scope, None)
-                    }
-                    [step] => {
-                        let given: Vec<_> = reference_paths(self.model, *step)
-                            .into_iter()
-                            .zip(terms)
-                            .collect();
-                        self.bind_from(&here, node, entity, &given, filters, scope, None)
-                    }
-                    _ => vec![],
+                let to = match unfold.steps.as_slice() {
+                    [] => key_paths(self.model, entity),
+                    [step] => reference_paths(self.model, *step),
+                    _ => continue,
                 };
-                out.extend(
-                    found
-                        .into_iter()
-                        .filter_map(|p| self.distinct(p, node, entity)),
-                );
+                let given: Vec<_> = to.into_iter().zip(terms).collect();
+                let mut found = self.bind_from(&here, node, entity, &given, filters, scope, None);
+                if unfold.steps.is_empty() && !self.model.reference(reference).optional {
+                    found.extend(known_by_key(&here, node, &given));
+                }
+                for p in &mut found {
+                    (p.ordered, p.paged) = (hop.ordered, hop.paged);
+                }
+                if once {
+                    out.extend(found);
+                } else {
+                    let each = found.into_iter();
+                    out.extend(each.filter_map(|p| self.distinct(p, node, entity)));
+                }
             }
         }
         out
     }
 
+    /// Whether those that are found by these values lead to each instance once at most: what leads
+    /// there is all that is left of their key.
+    fn names_once(&self, far: EntityId, reference: ReferenceId, given: &[(Expr, Term)]) -> bool {
+        let leading = reference_paths(self.model, reference);
+        let mut key = key_paths(self.model, far).into_iter();
+        key.all(|part| leading.contains(&part) || given.iter().any(|(e, _)| *e == part))
+    }
+
+    /// What is wished of instances, wished of what leads to each of them once: their order, where
+    /// it is that of their key, which is known there; and their limit, where all that is found there
+    /// is taken.
+    fn wish_at_far_end(
+        &self,
+        wish: &Wish,
+        node: NodeId,
+        entity: EntityId,
+        reference: ReferenceId,
+        here: &Partial,
+    ) -> Option<Wish> {
+        let own = self.model.key_leaf_paths(entity, node, &[], &[]);
+        let leading = reference_paths(self.model, reference);
+        let order = wish.order.iter().map(|(e, direction)| {
+            let at = own.iter().position(|k| k == e)?;
+            Some((leading.get(at)?.clone(), *direction))
+        });
+        let all = here.left.is_empty();
+        Some(Wish {
+            order: order.collect::<Option<_>>()?,
+            limit: wish.limit.filter(|_| all),
+            page: wish.page.clone(),
+        })
+    }
+
     fn distinct(&self, mut partial: Partial, node: NodeId, entity: EntityId) -> Option<Partial> {
-        let by: Option<Vec<Term>> = key_leaf_paths(self.model, entity, node, &[], &[])
+        let by: Option<Vec<Term>> = self
+            .model
+            .key_leaf_paths(entity, node, &[], &[])
             .iter()
             .map(|k| self.locate(&partial.state, k))
             .collect();
@@ -242,7 +285,8 @@ impl Planner<'_> {
         state: &State,
         entity: EntityId,
         given: Vec<(Expr, Term)>,
-    ) -> Vec<(State, NodeId)> {
+        wish: Option<&Wish>,
+    ) -> Vec<(Partial, NodeId)> {
         let entity = self.model.entity(entity).root;
         let tmp = state.nodes.len().max(64) as NodeId;
         let problem = Problem {
@@ -257,7 +301,7 @@ impl Planner<'_> {
                 .collect(),
             ranges: vec![],
             exists: vec![],
-            order: None,
+            order: wish.map(|w| w.order.clone()),
             holds: vec![],
         };
         let partial = Partial {
@@ -268,8 +312,8 @@ impl Planner<'_> {
             paged: false,
         };
         let scope = Scope::new(self.model, entity, &[]);
-        let found = self.gets(&partial, tmp, &problem, &[], &scope, None);
-        found.into_iter().map(|p| (p.state, tmp)).collect()
+        let found = self.gets(&partial, tmp, &problem, &[], &scope, wish);
+        found.into_iter().map(|p| (p, tmp)).collect()
     }
 
     /// Pairs the scalars of a reference with the key of a bound instance.
@@ -280,7 +324,7 @@ impl Planner<'_> {
         tmp: NodeId,
         entity: EntityId,
     ) -> Option<Vec<(Expr, Term)>> {
-        let keys = key_leaf_paths(self.model, entity, tmp, &[], &[]);
+        let keys = self.model.key_leaf_paths(entity, tmp, &[], &[]);
         paths
             .iter()
             .zip(&keys)
@@ -305,4 +349,29 @@ impl Planner<'_> {
         }
         self.spread_shapes(s)
     }
+}
+
+/// A node whose key is known, bound without a get: that what refers to it is there says that it is.
+fn known_by_key(partial: &Partial, node: NodeId, given: &[(Expr, Term)]) -> Option<Partial> {
+    let column = |(expr, term): &(Expr, Term)| match term {
+        Term::Column {
+            frame,
+            column,
+            path,
+        } if path.is_empty() => Some((*frame, (expr.clone(), *column))),
+        _ => None,
+    };
+    let columns: Vec<_> = given.iter().map(column).collect::<Option<_>>()?;
+    let frame = columns.first()?.0;
+    if columns.iter().any(|(of, _)| *of != frame) {
+        return None;
+    }
+    let mut known = partial.clone();
+    let source = Source::Carried {
+        frame,
+        carried: columns.into_iter().map(|(_, c)| c).collect(),
+        fetched: vec![],
+    };
+    set_node(&mut known.state, node, source);
+    Some(known)
 }

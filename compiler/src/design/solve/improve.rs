@@ -2,7 +2,7 @@
 //! without a structure, for as long as that helps.
 
 use super::instance::ItemId;
-use super::state::State;
+use super::state::{State, TRIES};
 use std::collections::BTreeSet;
 
 /// Rounds of all moves at most: each is an improvement, so few are needed.
@@ -13,7 +13,7 @@ const DEARER: usize = 4;
 
 /// How many choices are tried for a demand where moves are made near something: there are hundreds
 /// of sets to start from, and few of them end elsewhere for the others.
-const TRIES: usize = 6;
+const NEAR: usize = 6;
 
 /// How many structures are tried to make room for another one.
 const ROOM: usize = 6;
@@ -81,7 +81,7 @@ pub(crate) fn improve_near(state: &mut State, locked: &dyn Fn(ItemId) -> bool, t
     }
     let mut near = near_touched(state, touched);
     state.capped = true;
-    state.tries = TRIES;
+    state.tries = NEAR;
     for _ in 0..ROUNDS {
         let before = state.worth();
         switch_choices(state, locked, &near.demands);
@@ -93,7 +93,7 @@ pub(crate) fn improve_near(state: &mut State, locked: &dyn Fn(ItemId) -> bool, t
         near = near_moved(state, &state.since(0));
         state.settle();
     }
-    state.tries = usize::MAX;
+    state.tries = TRIES;
     state.settle();
 }
 

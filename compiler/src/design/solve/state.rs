@@ -57,6 +57,10 @@ impl Index {
 /// No choice.
 const NONE: u32 = u32::MAX;
 
+/// How many choices are tried for a demand: a question of many nested parts has thousands of plans,
+/// and those that look dear by themselves rarely are the best on top of what is kept.
+pub(super) const TRIES: usize = 64;
+
 /// A set of items and what it costs.
 pub(crate) struct State<'i> {
     pub(crate) instance: &'i Instance,
@@ -130,7 +134,7 @@ impl<'i> State<'i> {
             items: 0,
             toll: 0.0,
             capped: true,
-            tries: usize::MAX,
+            tries: TRIES,
             journal: Vec::new(),
         };
         for (w, _) in state.absent.iter().enumerate().filter(|(_, n)| **n == 0) {

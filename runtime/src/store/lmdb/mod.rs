@@ -28,8 +28,9 @@ use std::time::Duration;
 
 /// What this version writes, and the only thing it reads.
 pub const FORMAT: &str = "querent 1";
-/// No more structures than this: each open database makes every transaction dearer.
-pub const MAX_STRUCTURES: usize = 64;
+/// No more structures than this, each open database makes every transaction dearer: as many as a
+/// design for this store may have, and the one in which sequences count.
+pub const MAX_STRUCTURES: usize = 64 + 1;
 
 /// The database of the meta record; `@` is in no structure's name.
 const META: &str = "@meta";
