@@ -145,3 +145,79 @@ change add_task (10/s) insert Task
         read[0]
     );
 }
+
+/// The operators of a question's plan with the structures that they read, in order.
+fn steps(model: &Model, made: &Design, question: &str) -> Vec<String> {
+    let plan = made.plans.iter().find(|p| p.name == question).unwrap();
+    let told = made.plan_steps(model, &plan.plan);
+    let step = |s: &serde_json::Value| {
+        let structure = s["structure"].as_str().unwrap_or_default();
+        let told = format!("{} {structure}", s["op"].as_str().unwrap());
+        told.trim_end().to_owned()
+    };
+    told.iter().map(step).collect()
+}
+
+const FOLLOWS: &str = "model social
+entity User (1M) {
+  id bigint key
+  name text(20)
+  follows ->> User (avg 50, max 100k) as followers (avg 50, max 1M)
+}
+question followers_of (100/s)
+  select id, name from User where follows.id = $b order by id limit 20
+question next_ids (100/s)
+  select id from User where follows.id = $b order by id limit 20 after $cursor
+question follows_of (100/s)
+  select id, name from User where followers.id = $b order by id limit 20
+change follow (50/s) connect User.follows
+change rename (20/s) update User set name where id = $id
+";
+
+/// The links, by either end, are the index: nothing else lists who follows whom, and no more of them
+/// are read than are answered with.
+#[test]
+fn links_give_the_order_of_what_they_lead_to() {
+    let (model, made) = designed(FOLLOWS, "embedded");
+    let names: Vec<&str> = made.structures.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["user", "user_follows", "user_follows_2"]);
+    assert_eq!(
+        steps(&model, &made, "followers_of"),
+        ["get user_follows_2", "limit", "follow user"]
+    );
+    assert_eq!(
+        steps(&model, &made, "next_ids"),
+        ["get user_follows_2", "limit"]
+    );
+}
+
+/// A reference to a key of several parts is found as one to a single scalar is.
+#[test]
+fn keys_of_several_parts_are_looked_up() {
+    let (model, made) = designed(
+        "model parts
+entity Part (100k) {
+  site text(8, max 60) key
+  no   int             key
+  name text(20)
+  parent -> Part? as children (avg 2, max 50)
+  fits ->> Part (avg 3, max 50) as fitted (avg 3, max 50)
+}
+question children_of (10/s) select name from Part where parent = $p
+question parent_of   (10/s) select name from Part where children has $c
+question either      (10/s) select name from Part where parent in ($a, $b)
+change join  (1/s) connect Part.fits
+change leave (1/s) disconnect Part.fits
+",
+        "embedded",
+    );
+    for question in ["children_of", "parent_of", "either"] {
+        let steps = steps(&model, &made, question);
+        assert!(
+            steps.iter().all(|s| !s.starts_with("scan")),
+            "{question}: {steps:?}"
+        );
+    }
+    let no_scan = made.warnings.iter().all(|w| w.code != "W034");
+    assert!(no_scan, "{:?}", made.warnings);
+}

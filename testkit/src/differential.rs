@@ -45,6 +45,23 @@ pub struct Effort {
     pub puts: u64,
 }
 
+impl Effort {
+    /// Lists of values over partitions that are cut into buckets, salts and sub-partitions.
+    pub fn pieces() -> Effort {
+        Effort {
+            size: Size {
+                entities: 3,
+                questions: 5,
+                changes: 3,
+                wide: true,
+            },
+            changes: 3,
+            pieces: true,
+            ..Effort::default()
+        }
+    }
+}
+
 impl Default for Effort {
     fn default() -> Self {
         Effort {

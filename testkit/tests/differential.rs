@@ -91,18 +91,7 @@ fn all_occur(wanted: &[&str], steps: &Steps, seeds: u64) {
 /// Lists of values over partitions that are cut into buckets, salts and sub-partitions.
 #[test]
 fn lists_of_pieces_mean_what_the_oracle_means() {
-    let size = Size {
-        entities: 3,
-        questions: 5,
-        changes: 3,
-        wide: true,
-    };
-    let effort = Effort {
-        size,
-        changes: 3,
-        pieces: true,
-        ..Effort::default()
-    };
+    let effort = Effort::pieces();
     let mut steps = run_all(40, effort);
     // The cheapest plans read less for nothing.
     let sampled = false;

@@ -18,11 +18,9 @@ use std::sync::Arc;
 #[test]
 fn random_designs_split_popular_keys() {
     let (mut designs, mut split, mut read) = (0, 0, 0);
-    for seed in (6..=150).step_by(6) {
-        let effort = Effort {
-            pieces: seed % 12 == 0,
-            ..Effort::default()
-        };
+    let limited = (6..=150).step_by(6).map(|seed| (seed, Effort::default()));
+    let pieces = (1..=40).map(|seed| (seed, Effort::pieces()));
+    for (seed, effort) in limited.chain(pieces) {
         let script = random(seed, effort).unwrap();
         let ready = script.ready().unwrap();
         let design = &ready.schema.design;

@@ -229,11 +229,27 @@ const WORTH: f64 = 1e-3;
 pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
     let mut learned = Learned::given(model, options);
     loop {
-        let model = model.with_splits(&learned.splits);
-        if let Some(Made { mut design, .. }) = attempt(&model, options, &mut learned)? {
-            design.forget_unsplit(&model);
-            return Ok(design);
-        }
+        let split = model.with_splits(&learned.splits);
+        let Some(made) = attempt(&split, options, &mut learned)? else {
+            continue;
+        };
+        let roomier = learned.roomier(made.prepared.planner(), &made.design);
+        let mut design = made.design;
+        design.forget_unsplit(&split);
+        let other = roomier.and_then(|mut roomier| {
+            let split = model.with_splits(&roomier.splits);
+            let mut other = attempt(&split, options, &mut roomier).ok()??.design;
+            other.forget_unsplit(&split);
+            Some(other)
+        });
+        let better = |other: &Design| {
+            let broken = |d: &Design| d.warnings.iter().filter(|w| w.of_a_partition()).count();
+            broken(other) <= broken(&design) && other.total < design.total
+        };
+        return Ok(match other {
+            Some(other) if better(&other) => other,
+            _ => design,
+        });
     }
 }
 

@@ -10,7 +10,7 @@
 use super::access::Access;
 use super::options::Planner;
 use super::shape::{Requirement, ShapeId, skeleton};
-use super::spread::{FILL, Learned, directory, spread};
+use super::spread::{FILL, Learned, directory, spread, unspread};
 use super::stats::{Extent, Stats};
 use super::{Design, Options, StructureId, select::Home};
 use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};
@@ -49,6 +49,9 @@ pub fn totals<'m>(model: &'m Model, s: &Structure) -> Option<&'m Split> {
     })
 }
 
+/// How much larger sub-partitions must be able to be for the design to be made once more.
+const LARGER: f64 = 1.25;
+
 /// What is learnt where a structure would fit if its popular keys were split.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
@@ -69,25 +72,39 @@ impl Planner<'_> {
         if !plain || s.partition.is_empty() || !s.partition.iter().all(owned) {
             return None;
         }
-        let capacity = self.capacity(s)?;
+        let pressed = Structure {
+            columns: self.pressing(s),
+            ..s.clone()
+        };
+        let capacity = self.capacity(s, |rows| self.holds_with(&pressed, rows, FILL))?;
         let mut splits = self.model.splits.iter();
         let known = splits.find(|x| x.entity == s.anchor && x.partition == s.partition);
-        let Some(split) = known.filter(|x| x.capacity <= capacity) else {
+        // What is settled is settled for the columns that a design has kept: plans that read more
+        // are held against the limits like all others.
+        let settled = |x: &&Split| !self.pressure.learned.may_split_further(x);
+        let settled = known.filter(settled);
+        let fitting = settled.or_else(|| known.filter(|x| x.capacity <= capacity));
+        let Some(split) = fitting else {
             self.pressure.wish(self.wish(s, capacity));
             return None;
         };
         let mut cut = s.clone();
         cut.partition.push(split.number());
+        let rows = self.stats.largest(&cut).rows;
         let listed = directory(self.model, &cut).is_some_and(|d| self.fits(&d, 1.0));
-        (listed && self.fits(&cut, 1.0)).then_some(cut)
+        let fits = match settled {
+            Some(_) => self.holds_just(&cut, rows, 1.0),
+            None => self.fits(&cut, 1.0),
+        };
+        (listed && fits).then_some(cut)
     }
 
     /// Rows of the largest partition that leaves head room; none where no number of rows does.
-    fn capacity(&self, s: &Structure) -> Option<u64> {
+    fn capacity(&self, s: &Structure, leaves_room: impl Fn(f64) -> bool) -> Option<u64> {
         let (mut fits, mut beyond) = (0, self.stats.largest(s).rows as u64 + 1);
         while fits + 1 < beyond {
             let middle = fits.midpoint(beyond);
-            if self.fits_with(s, middle as f64, FILL) {
+            if leaves_room(middle as f64) {
                 fits = middle;
             } else {
                 beyond = middle;
@@ -224,6 +241,57 @@ impl Learned {
             learned.sort_by(Split::in_order);
         }
         news
+    }
+}
+
+impl Learned {
+    /// Whether the capacity of a split may still be lowered: not where it was settled before.
+    fn may_split_further(&self, split: &Split) -> bool {
+        let known = |s: &Split| s.entity == split.entity && s.partition == split.partition;
+        !self.settled && self.splits.iter().any(known)
+    }
+
+    /// The same with the largest capacities that leave head room with the columns that a design
+    /// keeps, which are settled; none where they are about what they were. Sub-partitions were made
+    /// as small as any plan might need.
+    pub(super) fn roomier(&self, planner: &Planner, design: &Design) -> Option<Learned> {
+        let mut roomier = self.clone();
+        roomier.settled = true;
+        let mut news = false;
+        let learned = roomier.splits.iter_mut().skip(self.given);
+        for split in learned {
+            let same = |s: &&Split| s.entity == split.entity && s.partition == split.partition;
+            let number = planner.model.splits.iter().find(same)?.number();
+            let of_it = |s: &&Structure| s.partition.last() == Some(&number);
+            let capacity = |s: &Structure| {
+                let whole = Structure {
+                    columns: s.columns.clone(),
+                    ..unspread(planner.model, s)
+                };
+                planner.capacity(&whole, |rows| planner.holds_just(&whole, rows, FILL))
+            };
+            let users = design.structures.iter().filter(of_it);
+            let Some(capacity) = users.filter_map(capacity).min() else {
+                continue;
+            };
+            if capacity as f64 > split.capacity as f64 * LARGER {
+                let partition = split.partition.clone();
+                let s = skeleton(
+                    planner.model,
+                    split.entity,
+                    &[],
+                    &[],
+                    partition,
+                    vec![],
+                    Kind::Lists,
+                );
+                let counted = sub_partitions(planner.stats, &s, capacity);
+                (split.average, split.most) = (counted.avg, counted.max);
+                split.capacity = capacity;
+                news = true;
+            }
+        }
+        news.then_some(roomier)
     }
 }
 

@@ -229,6 +229,8 @@ pub(crate) struct Learned {
     pub(super) splits: Vec<Split>,
     /// So many of them, the first, a person has given.
     pub(super) given: usize,
+    /// Their capacities are what a design needs: none is made smaller for a plan that reads more.
+    pub(super) settled: bool,
     /// Designs made so far.
     pub(super) attempts: usize,
     columns: BTreeMap<Structure, Vec<Expr>>,
@@ -355,7 +357,8 @@ impl Planner<'_> {
             .iter()
             .filter_map(|&c| s.columns.get(c).cloned())
             .collect();
-        let oversize = !self.holds(&with_columns(s, kept.clone()), 1.0);
+        let rows = self.stats.largest(s).rows;
+        let oversize = !self.holds_just(&with_columns(s, kept.clone()), rows, 1.0);
         if oversize && !s.clustering.is_empty() && self.holds(&with_columns(s, vec![]), 1.0) {
             let mut refused = self.pressure.refused.borrow_mut();
             refused.push((unspread(self.model, s), kept));
@@ -366,21 +369,16 @@ impl Planner<'_> {
     /// Whether a structure's partitions fill no more than that of the limits, with the columns
     /// that are known to press on them.
     pub(super) fn fits(&self, s: &Structure, fill: f64) -> bool {
-        self.holds(&self.pressed(s), fill)
+        self.fits_keeping(s, &self.pressing(s), fill)
     }
 
-    /// The same of partitions of so many rows.
-    pub(super) fn fits_with(&self, s: &Structure, rows: f64, fill: f64) -> bool {
-        self.holds_with(&self.pressed(s), rows, fill)
-    }
-
-    /// A structure with the columns that are known to press on it.
-    fn pressed(&self, s: &Structure) -> Structure {
-        with_columns(s, self.pressing(s))
+    /// The same with these columns.
+    pub(super) fn fits_keeping(&self, s: &Structure, columns: &[Expr], fill: f64) -> bool {
+        self.holds(&with_columns(s, columns.to_vec()), fill)
     }
 
     /// The columns that are known to press on a structure.
-    fn pressing(&self, s: &Structure) -> Vec<Expr> {
+    pub(super) fn pressing(&self, s: &Structure) -> Vec<Expr> {
         let known = &self.pressure.learned.columns;
         let learned = known.get(&unspread(self.model, s));
         learned.cloned().unwrap_or_default()
@@ -390,17 +388,28 @@ impl Planner<'_> {
         self.holds_with(s, self.stats.largest(s).rows, fill)
     }
 
-    fn holds_with(&self, s: &Structure, rows: f64, fill: f64) -> bool {
-        let limits = &self.target.limits;
-        if !limits.of_partitions() {
-            return true;
-        }
-        let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l * fill);
+    /// Whether partitions of so many rows do, of a structure that keeps its columns or, until more is
+    /// known of it, what it is assumed to keep.
+    pub(super) fn holds_with(&self, s: &Structure, rows: f64, fill: f64) -> bool {
         let (known, assumed) = (regular(&self.stats, s), self.assumed(s));
         let columns = Columns {
             count: assumed.count.max(known.count),
             bytes: assumed.bytes.max(known.bytes),
         };
+        self.holds_columns(s, rows, columns, fill)
+    }
+
+    /// The same of a structure that keeps its columns and no others.
+    pub(super) fn holds_just(&self, s: &Structure, rows: f64, fill: f64) -> bool {
+        self.holds_columns(s, rows, regular(&self.stats, s), fill)
+    }
+
+    fn holds_columns(&self, s: &Structure, rows: f64, columns: Columns, fill: f64) -> bool {
+        let limits = &self.target.limits;
+        if !limits.of_partitions() {
+            return true;
+        }
+        let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l * fill);
         let held = contents(&self.stats, s, rows, columns);
         let extents = self.target.layout.extents(&held);
         within(rows, limits.partition_rows)
@@ -485,7 +494,7 @@ impl Planner<'_> {
     /// The structure over the fewest salts that fit with these columns, at least so many (1: as it
     /// is).
     fn salted(&self, s: &Structure, least: i64, columns: &[Expr]) -> Option<(i64, Structure)> {
-        let fits = |s: &Structure| self.holds(&with_columns(s, columns.to_vec()), FILL);
+        let fits = |s: &Structure| self.fits_keeping(s, columns, FILL);
         if least <= 1 && fits(s) {
             return Some((1, s.clone()));
         }
