@@ -51,7 +51,7 @@ pub use writes::{Purpose, WritePlan, WriteStep};
 use crate::model::{Model, Schema, Split};
 use crate::view::Structure;
 use prepare::Prepared;
-use select::Selection;
+use select::{Programme, Selection};
 use serde::{Deserialize, Serialize};
 use spread::Learned;
 use std::collections::BTreeSet;
@@ -347,29 +347,39 @@ fn attempt<'m>(
 
 /// The cheapest selection over all plans, those among its own structures included.
 fn chosen(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Selection> {
-    let solve = |prepared: &Prepared| prepared.programme(options).solve(&BTreeSet::new());
-    let mut selection = solve(prepared)?;
+    let thorough = |prepared: &Prepared| prepared.programme(options).solve(&BTreeSet::new());
     // What a person gave, and what is drawn at random, is read as it was first planned.
     if options.given.is_some() || options.sample.is_some() {
-        return Some(selection);
+        return thorough(prepared);
     }
+    // A proof is of use when all plans are there.
+    let mut selection = prepared.programme(options).glance()?;
     for _ in 0..ROUNDS {
         if !prepared.widen(&selection, mix) {
             break;
         }
-        let again = solve(prepared)?;
-        let (before, bound) = (selection.cost, again.bound);
-        if again.cost <= before {
-            selection = again;
-        } else {
-            // A search that ends before its proof may miss what it found before.
-            selection = prepared.programme(options).bounded(selection, bound);
-        }
+        let programme = prepared.programme(options);
+        let before = selection.cost;
+        selection = cheaper(&programme, selection, programme.glance()?);
         if selection.cost > before * (1.0 - WORTH) {
             break;
         }
     }
-    Some(selection)
+    if selection.optimal {
+        return Some(selection);
+    }
+    let found = thorough(prepared)?;
+    Some(cheaper(&prepared.programme(options), selection, found))
+}
+
+/// The cheaper of what was found before and what a search has found: one that ends before its proof
+/// may miss the other. The bound is that of the search.
+fn cheaper(programme: &Programme, before: Selection, found: Selection) -> Selection {
+    if found.cost <= before.cost {
+        return found;
+    }
+    let bound = found.bound;
+    programme.bounded(before, bound)
 }
 
 fn mix_of(model: &Model, options: &Options) -> Result<(Option<String>, usize), DesignError> {

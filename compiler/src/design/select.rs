@@ -111,6 +111,15 @@ const GAP: f64 = 1e-6;
 impl Programme<'_, '_> {
     /// The cheapest selection without some candidates; none if no design meets the constraints.
     pub(crate) fn solve(&self, forbidden: &BTreeSet<ShapeId>) -> Option<Selection> {
+        self.solve_within(forbidden, Limits::nodes(self.nodes))
+    }
+
+    /// A selection that is good, and proven where that takes little.
+    pub(super) fn glance(&self) -> Option<Selection> {
+        self.solve_within(&BTreeSet::new(), Limits::glance())
+    }
+
+    fn solve_within(&self, forbidden: &BTreeSet<ShapeId>, limits: Limits) -> Option<Selection> {
         let mut first = self.option_each(forbidden)?;
         first.cost = self.price(&first);
         if self.sample.is_some() {
@@ -124,7 +133,7 @@ impl Programme<'_, '_> {
         used.retain(|shape, _| !forbidden.contains(shape));
         let (instance, items) = self.instance(&used);
         first.variables = items.len();
-        let Some(solved) = solve(&instance, Limits::nodes(self.nodes)) else {
+        let Some(solved) = solve(&instance, limits) else {
             return first.cost.is_finite().then_some(first);
         };
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();

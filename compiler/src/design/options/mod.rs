@@ -175,14 +175,20 @@ impl<'a> Planner<'a> {
     fn trim(&self, mut states: Vec<State>) -> Vec<State> {
         states.retain(|s| self.may_read(s));
         let breadth = self.breadth();
-        let mut kept: Vec<State> = Vec::new();
+        let mut kept: Vec<(u64, State)> = Vec::new();
         let mut fill = |states: Vec<State>, until: usize| {
             let mut left = Vec::new();
             for state in states {
                 if kept.len() >= until {
                     left.push(state);
-                } else if !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
-                    kept.push(state);
+                    continue;
+                }
+                let marks = marks(&state.requires);
+                let beats = |(own, k): &(u64, State)| {
+                    own & !marks == 0 && k.requires.is_subset(&state.requires)
+                };
+                if !kept.iter().any(beats) {
+                    kept.push((marks, state));
                 }
             }
             left
@@ -195,7 +201,7 @@ impl<'a> Planner<'a> {
         let mut left = fill(states, breadth);
         left.sort_by_key(|s| s.requires.len());
         fill(left, breadth + breadth / 4);
-        kept
+        kept.into_iter().map(|(_, state)| state).collect()
     }
 
     /// How often the search has been narrowed for the statement at hand.
@@ -244,11 +250,25 @@ pub(crate) fn undominated(mut options: Vec<PlanOption>) -> Vec<PlanOption> {
             .total_cmp(&b.cost)
             .then(a.requires.len().cmp(&b.requires.len()))
     });
-    let mut kept: Vec<PlanOption> = Vec::new();
+    let mut kept: Vec<(u64, PlanOption)> = Vec::new();
     for option in options {
-        if !kept.iter().any(|k| k.requires.is_subset(&option.requires)) {
-            kept.push(option);
+        let marks = marks(&option.requires);
+        let beats = |(own, k): &(u64, PlanOption)| {
+            own & !marks == 0 && k.requires.is_subset(&option.requires)
+        };
+        if !kept.iter().any(beats) {
+            kept.push((marks, option));
         }
     }
-    kept
+    kept.into_iter().map(|(_, option)| option).collect()
+}
+
+/// A mark for each requirement, of which many share one: what has a mark that others have not is not
+/// within them.
+fn marks(requires: &BTreeSet<Requirement>) -> u64 {
+    let mark = |r: &Requirement| {
+        let column = r.column.map_or(0, |c| c + 1);
+        1 << ((r.shape * 7 + column) % 64)
+    };
+    requires.iter().fold(0, |marks, r| marks | mark(r))
 }

@@ -76,6 +76,14 @@ impl Limits {
         }
     }
 
+    /// For a first look: what the root shows, and little more.
+    pub(crate) fn glance() -> Limits {
+        Limits {
+            root_steps: 600,
+            ..Limits::nodes(100)
+        }
+    }
+
     fn less(self, nodes: u64) -> Limits {
         Limits {
             nodes: self.nodes.saturating_sub(nodes),

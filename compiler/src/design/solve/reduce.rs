@@ -69,13 +69,22 @@ pub(crate) fn undominated(choices: &mut Vec<Choice>) {
             .then(a.requires.len().cmp(&b.requires.len()))
             .then_with(|| a.requires.cmp(&b.requires))
     });
-    let mut kept: Vec<Choice> = Vec::with_capacity(choices.len());
+    let mut kept: Vec<(u64, Choice)> = Vec::with_capacity(choices.len());
     for choice in choices.drain(..) {
-        if !kept.iter().any(|k| subset(&k.requires, &choice.requires)) {
-            kept.push(choice);
+        let marks = marks(&choice.requires);
+        let beats =
+            |(own, k): &(u64, Choice)| own & !marks == 0 && subset(&k.requires, &choice.requires);
+        if !kept.iter().any(beats) {
+            kept.push((marks, choice));
         }
     }
-    *choices = kept;
+    choices.extend(kept.into_iter().map(|(_, choice)| choice));
+}
+
+/// A mark for each item of a set, of which many share one: what has a mark that another set has not
+/// is not within it.
+fn marks(items: &[ItemId]) -> u64 {
+    items.iter().fold(0, |marks, i| marks | 1 << (i % 64))
 }
 
 /// Whether one sorted set is within another.
