@@ -227,7 +227,7 @@ impl Planner<'_> {
             && key.any(|leaf| leaf.attribute == *a && leaf.steps.is_empty())
     }
 
-    /// An `exists` whose conditions are equalities with known values.
+    /// An `exists` some of whose conditions are equalities with known values.
     fn exists_eq(
         &self,
         state: &State,
@@ -239,10 +239,12 @@ impl Planner<'_> {
             Pred::And(all) => all.iter().collect(),
             p => vec![p],
         };
-        let mut eqs = Vec::new();
+        let mut eqs: Vec<Eq> = Vec::new();
+        let mut whole = true;
         for condition in conditions {
             let Pred::Compare(a, Compare::Eq, b) = condition else {
-                return None;
+                whole = false;
+                continue;
             };
             let (expr, value) = if Mentions::of_expr(b).nodes.is_empty() {
                 (a, b)
@@ -251,18 +253,23 @@ impl Planner<'_> {
             };
             let m = Mentions::of_expr(expr);
             let keyed = is_key_expr(expr) || self.names_target(expr);
-            if !keyed || m.nodes.is_empty() || m.nodes.contains(&0) {
-                return None;
-            }
-            let eq = Eq {
-                expr: expr.clone(),
-                value: EqValue::One(self.term(state, value)?),
-                filter: None,
+            // The nodes of the `exists` are its own, not those of the state.
+            let given = Mentions::of_expr(value).nodes.is_empty();
+            let usable = keyed && given && !m.nodes.is_empty() && !m.nodes.contains(&0);
+            let term = self.term(state, value).filter(|_| usable);
+            let Some(term) = term.filter(|_| eqs.iter().all(|eq| eq.expr != *expr)) else {
+                whole = false;
+                continue;
             };
-            eqs.push(eq);
+            eqs.push(Eq {
+                expr: expr.clone(),
+                value: EqValue::One(term),
+                filter: None,
+            });
         }
-        Some(ExistsEq {
+        (!eqs.is_empty()).then(|| ExistsEq {
             filter,
+            whole,
             over: over.to_vec(),
             eqs,
         })

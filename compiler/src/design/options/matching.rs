@@ -39,10 +39,12 @@ pub(super) struct Range {
     pub(super) upper: Option<(Bound, usize)>,
 }
 
-/// An `exists` all of whose conditions are equalities.
+/// An `exists` some of whose conditions are equalities.
 #[derive(Clone, Debug)]
 pub(super) struct ExistsEq {
     pub(super) filter: usize,
+    /// They are all that it says: what they find meets it.
+    pub(super) whole: bool,
     pub(super) over: Vec<Unfold>,
     pub(super) eqs: Vec<Eq>,
 }
@@ -144,25 +146,27 @@ impl Problem {
         let Some(satisfied) = self.satisfied(planner, s) else {
             return vec![];
         };
-        let mut eqs: Vec<&Eq> = self.eqs.iter().collect();
-        let mut must = Vec::new();
-        if !s.over.is_empty() {
-            let Some(exists) = self.exists.iter().find(|e| e.over == s.over) else {
-                return vec![];
-            };
-            must.extend(&exists.eqs);
-            eqs.extend(&exists.eqs);
+        let own: Vec<&Eq> = self.eqs.iter().collect();
+        let mut found = Vec::new();
+        if s.over.is_empty() {
+            found = self.match_key(planner, s, frame, &own, &[]);
         }
-        let mut found = self.match_key(planner, s, frame, &eqs, &must);
-        for m in &mut found {
-            if !s.over.is_empty() && !m.scans {
-                m.absorbed.extend(
-                    self.exists
-                        .iter()
-                        .find(|e| e.over == s.over)
-                        .map(|e| e.filter),
-                );
+        let over = |e: &&ExistsEq| !s.over.is_empty() && e.over == s.over;
+        for exists in self.exists.iter().filter(over) {
+            let must: Vec<&Eq> = exists.eqs.iter().collect();
+            let eqs = [own.as_slice(), &must].concat();
+            for mut m in self.match_key(planner, s, frame, &eqs, &must) {
+                if exists.whole && !m.scans {
+                    m.absorbed.push(exists.filter);
+                } else if !m.scans {
+                    // What else it says is still to be tested, and these with it.
+                    let bound = must.iter().map(|eq| eq.expr.clone());
+                    m.computed.extend(bound.filter(|e| m.bound.contains(e)));
+                }
+                found.push(m);
             }
+        }
+        for m in &mut found {
             m.absorbed.extend(&satisfied);
         }
         found

@@ -194,7 +194,7 @@ impl Planner<'_> {
             return vec![];
         };
         let mut here = partial.clone();
-        here.left.retain(|&i| i != exists.filter);
+        here.left.retain(|&i| i != exists.filter || !exists.whole);
         let once = unfold.steps.is_empty() && self.names_once(far, reference, &given);
         let wish = wish.filter(|_| once);
         let wish = wish.and_then(|w| self.wish_at_far_end(w, node, entity, reference, &here));
