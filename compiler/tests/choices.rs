@@ -206,12 +206,13 @@ entity Part (100k) {
 question children_of (10/s) select name from Part where parent = $p
 question parent_of   (10/s) select name from Part where children has $c
 question either      (10/s) select name from Part where parent in ($a, $b)
+question fitting     (10/s) select name from Part where any fits (no in ($a, $b))
 change join  (1/s) connect Part.fits
 change leave (1/s) disconnect Part.fits
 ",
         "embedded",
     );
-    for question in ["children_of", "parent_of", "either"] {
+    for question in ["children_of", "parent_of", "either", "fitting"] {
         let steps = steps(&model, &made, question);
         assert!(
             steps.iter().all(|s| !s.starts_with("scan")),

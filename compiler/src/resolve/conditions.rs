@@ -118,7 +118,7 @@ impl Context<'_> {
         Some(Pred::Exists {
             from,
             over: inner.over,
-            filter: Some(Box::new(pred)),
+            filter: Some(Box::new(each_alone(pred))),
         })
     }
 
@@ -346,7 +346,7 @@ impl Context<'_> {
         }
         inner.here = cursor;
         let filter = match condition {
-            Some(condition) => Some(Box::new(self.condition(&inner, condition)?)),
+            Some(condition) => Some(Box::new(each_alone(self.condition(&inner, condition)?))),
             None => None,
         };
         Some(Pred::Exists {
@@ -354,6 +354,19 @@ impl Context<'_> {
             over: inner.over,
             filter,
         })
+    }
+}
+
+/// That one of many is one of several values is that it is the first, or the second, and so on: each
+/// of these is found by itself.
+fn each_alone(pred: Pred) -> Pred {
+    match pred {
+        Pred::In(value, values) => {
+            let each = values.into_iter();
+            let each = each.map(|v| Pred::Compare(value.clone(), Compare::Eq, v));
+            Pred::Or(each.collect())
+        }
+        other => other,
     }
 }
 
