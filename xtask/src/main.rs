@@ -58,9 +58,10 @@ fn test() -> ExitCode {
             &[&workspace_tests[..], &["--", "--skip", "docs_snippets"]].concat(),
         ),
         Step::new("doc tests", &["test", "--workspace", "--doc", "--quiet"]),
+        // Of the whole workspace: one package alone would be built with other features.
         Step::new(
             "docs",
-            &["test", "-p", "querent-cli", "--test", "docs", "--quiet"],
+            &["test", "--workspace", "--test", "docs", "--quiet"],
         ),
     ])
 }
