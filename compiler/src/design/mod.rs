@@ -14,6 +14,7 @@ mod flip;
 mod json;
 mod limits;
 mod lint;
+mod marks;
 mod named;
 mod options;
 mod plan;

@@ -174,6 +174,17 @@ fn sub_partitions(stats: Stats, s: &Structure, capacity: u64) -> Extent {
     }
 }
 
+/// Gives a split its capacity, and what follows from it: how many sub-partitions a key has.
+fn set_capacity(split: &mut Split, stats: Stats, capacity: u64) {
+    let (model, partition) = (stats.model, split.partition.clone());
+    let (over, filter) = (&[], &[]);
+    let lists = Kind::Lists;
+    let s = skeleton(model, split.entity, over, filter, partition, vec![], lists);
+    let counted = sub_partitions(stats, &s, capacity);
+    (split.average, split.most) = (counted.avg, counted.max);
+    split.capacity = capacity;
+}
+
 /// How many sub-partitions a row's key has, on average over the rows: changes go where the rows
 /// are, so a popular key counts as often as it has rows. `s` is the table of totals.
 pub(super) fn met(stats: &Stats, s: &Structure, split: &Split) -> f64 {
@@ -195,18 +206,8 @@ impl Learned {
             learned.given = schema.splits.len();
         }
         for split in &mut learned.splits {
-            let partition = split.partition.clone();
-            let s = skeleton(
-                model,
-                split.entity,
-                &[],
-                &[],
-                partition,
-                vec![],
-                Kind::Lists,
-            );
-            let counted = sub_partitions(options.target.stats(model), &s, split.capacity);
-            (split.average, split.most) = (counted.avg, counted.max);
+            let capacity = split.capacity;
+            set_capacity(split, options.target.stats(model), capacity);
         }
         learned
     }
@@ -275,19 +276,7 @@ impl Learned {
                 continue;
             };
             if capacity as f64 > split.capacity as f64 * LARGER {
-                let partition = split.partition.clone();
-                let s = skeleton(
-                    planner.model,
-                    split.entity,
-                    &[],
-                    &[],
-                    partition,
-                    vec![],
-                    Kind::Lists,
-                );
-                let counted = sub_partitions(planner.stats, &s, capacity);
-                (split.average, split.most) = (counted.avg, counted.max);
-                split.capacity = capacity;
+                set_capacity(split, planner.stats, capacity);
                 news = true;
             }
         }

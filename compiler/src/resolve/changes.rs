@@ -5,9 +5,7 @@ use super::params::Presence;
 use super::scope::{Aggregates, Scope};
 use super::{Resolver, hierarchy, numbers};
 use crate::diagnostic::{Diagnostic, codes};
-use crate::model::{
-    Change, Compare, EntityId, EntityKind, Expr, Field, Leaf, Pred, Statement, Type,
-};
+use crate::model::{Change, EntityId, EntityKind, Expr, Field, Leaf, Pred, Statement, Type};
 use crate::syntax::Span;
 use crate::syntax::ast::{self, Assignment, ExprKind, Name};
 use crate::value::Value;
@@ -587,33 +585,13 @@ impl Context<'_> {
             let Some(&Field::Reference(end)) = fields.get(slot) else {
                 return None;
             };
-            let leaves = self.model.key_leaves(self.model.reference(end).target);
-            let (mut steps, mut leaf, mut value) = (vec![end], Leaf::Key, value);
-            // A key of one scalar is compared by the scalar, as everywhere.
-            if let [only] = leaves.as_slice() {
-                steps.extend(&only.steps);
-                leaf = Leaf::Attribute(only.attribute, vec![]);
-                value = match value {
-                    Expr::Param(id, mut path) => {
-                        path.push(0);
-                        Expr::Param(id, path)
-                    }
-                    Expr::Const(Value::Key(mut parts)) => Expr::Const(parts.pop()?),
-                    other => other,
-                };
-            }
             let own = Expr::Path {
                 node: 0,
                 element: vec![],
-                steps,
-                leaf,
+                steps: vec![end],
+                leaf: Leaf::Key,
             };
-            let key = Type::Key(self.model.reference(end).target);
-            let equal = self.equal_keys(&own, &value, &key);
-            Some(match equal {
-                Some(Pred::And(scalars)) => scalars,
-                _ => vec![Pred::Compare(own, Compare::Eq, value)],
-            })
+            self.same_scalars(&own, &value, self.model.reference(end).target)
         };
         ends.into_iter().filter_map(is_end).flatten().collect()
     }

@@ -198,23 +198,28 @@ impl Context<'_> {
         Some(Pred::Compare(left, operator, right))
     }
 
-    /// That two keys of several scalars are equal: scalar by scalar, which is what structures are
-    /// keyed by. A key that is null has scalars that are, so it equals nothing, as a whole or not.
-    pub(super) fn equal_keys(&self, left: &Expr, right: &Expr, ty: &Type) -> Option<Pred> {
+    /// That two keys of several scalars are equal. A key of one is compared by it in the first place.
+    fn equal_keys(&self, left: &Expr, right: &Expr, ty: &Type) -> Option<Pred> {
         let Type::Key(entity) = ty else { return None };
-        let (left, right) = (
-            self.key_scalars(left, *entity)?,
-            self.key_scalars(right, *entity)?,
-        );
-        let several = left.len() > 1 && left.len() == right.len();
-        several.then(|| {
-            let pairs = left.into_iter().zip(right);
-            let equal = pairs.map(|(a, b)| {
-                let (row, given) = if reads_row(&a) { (a, b) } else { (b, a) };
-                Pred::Compare(row, Compare::Eq, given)
-            });
-            Pred::And(equal.collect())
-        })
+        let scalars = self.same_scalars(left, right, *entity)?;
+        (scalars.len() > 1).then_some(Pred::And(scalars))
+    }
+
+    /// That two keys are equal, scalar by scalar, which is what structures are keyed by. A key that is
+    /// null has scalars that are, so it equals nothing, as a whole or not.
+    pub(super) fn same_scalars(
+        &self,
+        left: &Expr,
+        right: &Expr,
+        entity: EntityId,
+    ) -> Option<Vec<Pred>> {
+        let left = self.key_scalars(left, entity)?;
+        let right = self.key_scalars(right, entity)?;
+        let same = |(a, b)| {
+            let (row, given) = if reads_row(&a) { (a, b) } else { (b, a) };
+            Pred::Compare(row, Compare::Eq, given)
+        };
+        Some(left.into_iter().zip(right).map(same).collect())
     }
 
     /// The scalars of a key, where they can be named one by one.
@@ -238,6 +243,9 @@ impl Context<'_> {
                     Expr::Param(*id, path.collect())
                 };
                 Some((0..scalars as u16).map(part).collect())
+            }
+            Expr::Const(Value::Key(parts)) if parts.len() == scalars => {
+                Some(parts.iter().cloned().map(Expr::Const).collect())
             }
             _ => None,
         }

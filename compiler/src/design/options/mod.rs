@@ -23,6 +23,7 @@ pub(crate) use kept::{is_counter, maintainable};
 pub(crate) use matching::determines;
 pub use query::free_order;
 
+use super::marks::{marks, may_be_within};
 use super::plan::{Op, Plan, Term};
 use super::shape::{Requirement, ShapeId, Shapes};
 use super::spread::Pressure;
@@ -183,12 +184,12 @@ impl<'a> Planner<'a> {
                     left.push(state);
                     continue;
                 }
-                let marks = marks(&state.requires);
-                let beats = |(own, k): &(u64, State)| {
-                    own & !marks == 0 && k.requires.is_subset(&state.requires)
+                let own = marks_of(&state.requires);
+                let beats = |(marks, k): &(u64, State)| {
+                    may_be_within(*marks, own) && k.requires.is_subset(&state.requires)
                 };
                 if !kept.iter().any(beats) {
-                    kept.push((marks, state));
+                    kept.push((own, state));
                 }
             }
             left
@@ -252,23 +253,21 @@ pub(crate) fn undominated(mut options: Vec<PlanOption>) -> Vec<PlanOption> {
     });
     let mut kept: Vec<(u64, PlanOption)> = Vec::new();
     for option in options {
-        let marks = marks(&option.requires);
-        let beats = |(own, k): &(u64, PlanOption)| {
-            own & !marks == 0 && k.requires.is_subset(&option.requires)
+        let own = marks_of(&option.requires);
+        let beats = |(marks, k): &(u64, PlanOption)| {
+            may_be_within(*marks, own) && k.requires.is_subset(&option.requires)
         };
         if !kept.iter().any(beats) {
-            kept.push((marks, option));
+            kept.push((own, option));
         }
     }
     kept.into_iter().map(|(_, option)| option).collect()
 }
 
-/// A mark for each requirement, of which many share one: what has a mark that others have not is not
-/// within them.
-fn marks(requires: &BTreeSet<Requirement>) -> u64 {
-    let mark = |r: &Requirement| {
-        let column = r.column.map_or(0, |c| c + 1);
-        1 << ((r.shape * 7 + column) % 64)
-    };
-    requires.iter().fold(0, |marks, r| marks | mark(r))
+fn marks_of(requires: &BTreeSet<Requirement>) -> u64 {
+    marks(
+        requires
+            .iter()
+            .map(|r| r.shape * 7 + r.column.map_or(0, |c| c + 1)),
+    )
 }

@@ -1,6 +1,7 @@
 //! Reductions that leave at least one optimum: each names its proof.
 
 use super::instance::{Choice, Demand, Instance, Item, ItemId};
+use crate::design::marks::{marks, may_be_within};
 use std::collections::BTreeMap;
 
 /// What is known of each item: kept, dropped, or open.
@@ -71,20 +72,15 @@ pub(crate) fn undominated(choices: &mut Vec<Choice>) {
     });
     let mut kept: Vec<(u64, Choice)> = Vec::with_capacity(choices.len());
     for choice in choices.drain(..) {
-        let marks = marks(&choice.requires);
-        let beats =
-            |(own, k): &(u64, Choice)| own & !marks == 0 && subset(&k.requires, &choice.requires);
+        let own = marks(choice.requires.iter().copied());
+        let beats = |(marks, k): &(u64, Choice)| {
+            may_be_within(*marks, own) && subset(&k.requires, &choice.requires)
+        };
         if !kept.iter().any(beats) {
-            kept.push((marks, choice));
+            kept.push((own, choice));
         }
     }
     choices.extend(kept.into_iter().map(|(_, choice)| choice));
-}
-
-/// A mark for each item of a set, of which many share one: what has a mark that another set has not
-/// is not within it.
-fn marks(items: &[ItemId]) -> u64 {
-    items.iter().fold(0, |marks, i| marks | 1 << (i % 64))
 }
 
 /// Whether one sorted set is within another.
