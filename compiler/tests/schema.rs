@@ -376,6 +376,25 @@ fn a_given_home_stays_the_home() {
     }
 }
 
+/// A home that was given keeps what it was given with, whatever limit it breaks; the rest has its
+/// home elsewhere, and breaks it there.
+#[test]
+fn what_the_given_home_does_not_keep_has_another_home() {
+    let model = "model m\n\
+                 entity Switch (1k) {\n  on bool key\n  note text(9)\n}\n\
+                 question notes (1/s)  select on, note from Switch order by on\n\
+                 change note (50k/s)  insert Switch\n";
+    let block = "schema s {\n  switches lists Switch by 0 order by on\n}\n";
+    let (_, made) = given("m", model, block, &options("cassandra"));
+    let keeps = made.structures.iter().filter(|s| !s.columns.is_empty());
+    assert_eq!(keeps.count(), 1, "{:?}", names(&made));
+    assert!(
+        made.warnings.iter().any(|w| w.code == "W024"),
+        "{:?}",
+        made.warnings
+    );
+}
+
 /// What is added makes up for what is missing, and makes nothing cheaper.
 #[test]
 fn what_is_added_keeps_no_aggregates() {

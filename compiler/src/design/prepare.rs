@@ -363,6 +363,19 @@ fn keeps_all(planner: &mut Planner, shape: ShapeId, paths: &[Expr]) -> Option<Ho
     columns.map(|found| Some(found?.1)).collect()
 }
 
+/// The homes of a field in candidates; without paths, those of an instance itself.
+fn kept_by(planner: &mut Planner, shapes: &[ShapeId], paths: &[Expr]) -> Vec<Home> {
+    let itself = |shape| Requirement {
+        shape,
+        column: None,
+    };
+    let homes = shapes.iter().filter_map(|&shape| match paths {
+        [] => Some(vec![itself(shape)]),
+        paths => keeps_all(planner, shape, paths),
+    });
+    homes.collect()
+}
+
 /// What no statement calls for but every design may need: homes, ways to referrers, unique values,
 /// what expires.
 fn standing(planner: &mut Planner) {
@@ -484,25 +497,16 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Home>> {
             .copied()
             .filter(|&s| planner.is_given(s) || !planner.oversize(s, &[]));
         let within: Vec<usize> = within.collect();
-        let candidates = if within.is_empty() {
-            candidates
-        } else {
-            within
-        };
         // That an instance exists is a fact too.
-        let exists = candidates.iter().map(|&shape| {
-            vec![Requirement {
-                shape,
-                column: None,
-            }]
-        });
-        let exists = planner.given_first(exists.collect());
-        out.push(exists);
-        for field in planner.stats.value_fields(root) {
-            let paths = field_paths(model, field);
-            let kept = candidates.iter();
-            let kept = kept.filter_map(|&shape| keeps_all(planner, shape, &paths));
-            let kept = kept.collect();
+        let mut classes = vec![vec![]];
+        let fields = planner.stats.value_fields(root).into_iter();
+        classes.extend(fields.map(|field| field_paths(model, field)));
+        for paths in classes {
+            // Those within the limits may all be given, and keep something else.
+            let mut kept = kept_by(planner, &within, &paths);
+            if kept.is_empty() {
+                kept = kept_by(planner, &candidates, &paths);
+            }
             out.push(planner.given_first(kept));
         }
     }
