@@ -49,7 +49,7 @@ fn decimals(op: Binary, a: Decimal, b: Decimal) -> Value {
         Binary::Add => a.checked_add(b),
         Binary::Sub => a.checked_sub(b),
         Binary::Mul => a.checked_mul(b),
-        Binary::Div => a.checked_div(b),
+        Binary::Div => a.checked_div(b).and_then(|d| d.round_sf(28)),
     };
     result.map_or(Value::Null, |d| Value::Decimal(d.normalize()))
 }
@@ -74,7 +74,7 @@ fn finite(x: f64) -> Value {
     if x.is_finite() { float(x) } else { Value::Null }
 }
 
-/// False if a sum, a difference or a product of decimals was rounded.
+/// False if a sum, a difference or a product of decimals was rounded, or has more than 28 digits.
 pub fn is_exact(op: Binary, a: &Value, b: &Value) -> bool {
     let result = binary(op, a, b);
     let (Value::Decimal(_), Some(a), Some(b)) = (&result, exact_value(a), exact_value(b)) else {
@@ -86,7 +86,11 @@ pub fn is_exact(op: Binary, a: &Value, b: &Value) -> bool {
         Binary::Mul => a * b,
         Binary::Div => return true,
     };
-    exact_value(&result) == Some(exact)
+    let digits = match &result {
+        Value::Decimal(d) => d.mantissa().unsigned_abs().to_string().len(),
+        _ => 0,
+    };
+    exact_value(&result) == Some(exact) && digits <= 28
 }
 
 fn to_float(value: &Value) -> Option<f64> {

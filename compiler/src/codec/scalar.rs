@@ -4,6 +4,7 @@
 use super::{CodecError, time};
 use crate::model::{Model, Type};
 use crate::value::Value;
+use crate::value::ops::is_within_digits;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rust_decimal::Decimal;
@@ -212,7 +213,7 @@ fn exact_decimal(text: &str) -> Option<Decimal> {
             number = number.checked_mul(Decimal::TEN)?;
         }
     }
-    Some(number.normalize())
+    Some(number.normalize()).filter(is_within_digits)
 }
 
 fn is_number(text: &str) -> bool {

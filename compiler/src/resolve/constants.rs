@@ -7,6 +7,7 @@ use crate::model::Type;
 use crate::syntax::Span;
 use crate::syntax::ast::{self, Expr, ExprKind};
 use crate::value::Value;
+use crate::value::ops::is_within_digits;
 use rust_decimal::Decimal;
 
 impl Context<'_> {
@@ -93,7 +94,7 @@ impl Context<'_> {
                 ),
             },
             Some(Type::Float) => self.float(float, span),
-            Some(Type::Decimal) => match exact {
+            Some(Type::Decimal) => match exact.filter(is_within_digits) {
                 Some(d) => Some((Value::Decimal(d), Type::Decimal)),
                 None => self.malformed(
                     span,
@@ -134,7 +135,9 @@ impl Context<'_> {
                 .map(Value::TimeUuid),
             Type::Decimal => Decimal::from_str_exact(text)
                 .ok()
-                .map(|d| Value::Decimal(d.normalize())),
+                .map(|d| d.normalize())
+                .filter(is_within_digits)
+                .map(Value::Decimal),
             Type::Enum(id) => {
                 let members = &self.model.enumeration(*id).members;
                 members

@@ -100,6 +100,16 @@ fn float_to_decimal(a: f64, b: Decimal) -> Ordering {
     }
 }
 
+/// Whether a decimal has no more than 28 digits, as all that are kept have. The type that holds them
+/// has room for some of 29 digits too: which, nobody could remember.
+pub fn is_within_digits(x: &Decimal) -> bool {
+    const BEYOND: u128 = 10u128.pow(DIGITS);
+    x.mantissa().unsigned_abs() < BEYOND
+}
+
+/// Digits of a decimal, at most.
+const DIGITS: u32 = 28;
+
 /// Arithmetic. An integer with a float is a float, with a decimal a decimal; a decimal with a
 /// float is a float.
 pub fn binary(op: Binary, a: &Value, b: &Value) -> Value {
@@ -115,9 +125,9 @@ pub fn binary(op: Binary, a: &Value, b: &Value) -> Value {
     result.unwrap_or(Value::Null)
 }
 
-/// False where the result of [`binary`] was rounded although it need not have been: a sum, a
-/// difference or a product of decimals that has more digits than a decimal holds. A quotient has no
-/// last digit in general, and floats are rounded by nature.
+/// False where the result of [`binary`] is not one to keep: a sum, a difference or a product of
+/// decimals that has more digits than a decimal may have, rounded or not. A quotient has no last
+/// digit in general, and floats are rounded by nature.
 pub fn is_exact(op: Binary, a: &Value, b: &Value) -> bool {
     let decimal = |value: &Value| match value {
         Value::Int(n) => Some(Decimal::from(*n)),
@@ -129,6 +139,7 @@ pub fn is_exact(op: Binary, a: &Value, b: &Value) -> bool {
         return true;
     };
     match op {
+        Binary::Add | Binary::Sub | Binary::Mul if !is_within_digits(&result) => false,
         Binary::Add | Binary::Sub => {
             let mut rest = DecimalSum::default();
             rest.add(a);
@@ -163,7 +174,7 @@ fn decimals(op: Binary, a: Decimal, b: Decimal) -> Option<Value> {
         Binary::Add => a.checked_add(b),
         Binary::Sub => a.checked_sub(b),
         Binary::Mul => a.checked_mul(b),
-        Binary::Div => a.checked_div(b),
+        Binary::Div => a.checked_div(b).and_then(|x| x.round_sf(DIGITS)),
     };
     result.map(|x| Value::Decimal(x.normalize()))
 }
@@ -362,11 +373,16 @@ mod tests {
 
     #[test]
     fn decimals_beyond_28_digits_are_rounded() {
-        let huge = dec("10000000000000000000000000000");
+        let huge = dec("1000000000000000000000000000");
+        let most = dec("9999999999999999999999999999");
         let smallest = dec("0.0000000000000000000000000001");
         for (op, a, b, exact) in [
             (Binary::Add, &huge, &dec("1"), true),
+            // What a decimal has room for, but may not have.
             (Binary::Add, &huge, &dec("0.5"), false),
+            (Binary::Add, &most, &dec("1"), false),
+            (Binary::Mul, &huge, &dec("10"), false),
+            (Binary::Sub, &most, &huge, true),
             (Binary::Add, &huge, &smallest, false),
             (Binary::Sub, &dec("1"), &smallest, true),
             (Binary::Sub, &dec("10"), &smallest, false),
@@ -376,13 +392,13 @@ mod tests {
             (
                 Binary::Mul,
                 &dec("12345678901234.5"),
-                &dec("1.00000000000001"),
+                &dec("1.0000000000001"),
                 true,
             ),
             (
                 Binary::Mul,
                 &dec("12345678901234.5"),
-                &dec("1.000000000000001"),
+                &dec("1.00000000000001"),
                 false,
             ),
             (Binary::Div, &dec("1"), &dec("3"), true),
@@ -391,6 +407,10 @@ mod tests {
         ] {
             assert_eq!(is_exact(op, a, b), exact, "{a:?} {op:?} {b:?}");
         }
+        assert_eq!(
+            binary(Binary::Div, &dec("20"), &dec("3")),
+            dec("6.666666666666666666666666667")
+        );
         assert!(is_exact(Binary::Add, &Value::Float(1e300), &Value::Int(1)));
     }
 

@@ -119,11 +119,61 @@ impl<R: Reader> Draft<'_, R> {
         row: &[Value],
         slot: usize,
     ) -> Result<(), ChangeFailure> {
+        self.check_value(entity, key, row, slot)?;
         let model = &self.schema.model;
         let (Some(field), Some(value)) = (model.root(entity).fields.get(slot), row.get(slot))
         else {
             return Ok(());
         };
+        let (optional, declared) = match field {
+            Field::Type => (false, entity),
+            Field::Attribute(a) => (model.attribute(*a).optional, model.attribute(*a).entity),
+            Field::Reference(r) => (model.reference(*r).optional, model.reference(*r).entity),
+        };
+        if value.is_null() {
+            return if optional {
+                Ok(())
+            } else {
+                self.check_present(entity, key, row, (slot, declared))
+            };
+        }
+        match field {
+            Field::Type => Ok(()),
+            Field::Attribute(a) => {
+                let attribute = model.attribute(*a);
+                if attribute.unique {
+                    self.check_unique(entity, key, slot, *a, value)?;
+                }
+                self.check_inner(entity, key, slot, &attribute.ty, value)
+            }
+            Field::Reference(r) => self.check_reference(entity, key, slot, *r, value),
+        }
+    }
+
+    /// What an attribute is set to is a value of its type. A statement that sets it to another one
+    /// is refused at once: the next one would read what no attribute of that type can be.
+    pub(super) fn check_value(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+        slot: usize,
+    ) -> Result<(), ChangeFailure> {
+        let model = &self.schema.model;
+        let (Some(Field::Attribute(a)), Some(value)) =
+            (model.root(entity).fields.get(slot), row.get(slot))
+        else {
+            return Ok(());
+        };
+        let attribute = model.attribute(*a);
+        if value.is_null() {
+            // A link may come to have what it must have in a later statement.
+            return if attribute.optional || attribute.of.is_some() {
+                Ok(())
+            } else {
+                self.check_present(entity, key, row, (slot, attribute.entity))
+            };
+        }
         let name = || {
             (
                 self.entity_name(entity),
@@ -131,52 +181,48 @@ impl<R: Reader> Draft<'_, R> {
                 self.field_name(entity, slot),
             )
         };
-        let (optional, declared) = match field {
-            Field::Type => (false, entity),
-            Field::Attribute(a) => (model.attribute(*a).optional, model.attribute(*a).entity),
-            Field::Reference(r) => (model.reference(*r).optional, model.reference(*r).entity),
-        };
-        let has = self.type_has(entity, row, declared);
-        if has && !optional && value.is_null() {
+        if let (Type::Int, Value::Int(n)) = (&attribute.ty, value)
+            && i32::try_from(*n).is_err()
+        {
             let (entity, key, field) = name();
-            return Err(Refusal::Missing { entity, key, field }.into());
+            return Err(Refusal::Range {
+                entity,
+                key,
+                field,
+                found: n.to_string(),
+            }
+            .into());
         }
-        if value.is_null() {
+        querent_compiler::codec::check_bounds(&attribute.ty, value).map_err(|why| {
+            let (entity, key, field) = name();
+            let why = why.to_string();
+            Refusal::TooLong {
+                entity,
+                key,
+                field,
+                why,
+            }
+            .into()
+        })
+    }
+
+    /// A null that is not allowed where the type of the instance has the field.
+    fn check_present(
+        &self,
+        entity: EntityId,
+        key: &[Value],
+        row: &[Value],
+        (slot, declared): (usize, EntityId),
+    ) -> Result<(), ChangeFailure> {
+        if !self.type_has(entity, row, declared) {
             return Ok(());
         }
-        match field {
-            Field::Type => {}
-            Field::Attribute(a) => {
-                let attribute = model.attribute(*a);
-                if let (Type::Int, Value::Int(n)) = (&attribute.ty, value)
-                    && i32::try_from(*n).is_err()
-                {
-                    let (entity, key, field) = name();
-                    return Err(Refusal::Range {
-                        entity,
-                        key,
-                        field,
-                        found: n.to_string(),
-                    }
-                    .into());
-                }
-                querent_compiler::codec::check_bounds(&attribute.ty, value).map_err(|why| {
-                    let (entity, key, field) = name();
-                    Refusal::TooLong {
-                        entity,
-                        key,
-                        field,
-                        why: why.to_string(),
-                    }
-                })?;
-                if attribute.unique {
-                    self.check_unique(entity, key, slot, *a, value)?;
-                }
-                self.check_inner(entity, key, slot, &attribute.ty, value)?;
-            }
-            Field::Reference(r) => self.check_reference(entity, key, slot, *r, value)?,
+        Err(Refusal::Missing {
+            entity: self.entity_name(entity),
+            key: self.key_text(entity, key),
+            field: self.field_name(entity, slot),
         }
-        Ok(())
+        .into())
     }
 
     /// Fields of other types are null.

@@ -170,6 +170,9 @@ impl<R: Reader> Draft<'_, R> {
             model.drop_links(root, &old, &mut row, &slots);
         }
         self.check_loose(root, &key, &row, &slots)?;
+        for slot in slots {
+            self.check_value(root, &key, &row, slot)?;
+        }
         self.after.set(root, key, Some(row));
         Ok(())
     }
@@ -299,6 +302,9 @@ impl<R: Reader> Draft<'_, R> {
             let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
             self.schema.model.drop_links(root, &old, &mut row, &slots);
             self.check_loose(root, key, &row, &slots)?;
+            for slot in slots {
+                self.check_value(root, key, &row, slot)?;
+            }
             rows.push((key.clone(), row));
         }
         // All are computed from the state before the statement.
