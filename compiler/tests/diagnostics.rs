@@ -366,6 +366,22 @@ const CASES: &[(&str, &[&str])] = &[
         "question q (1/s) select name, count(posts) from User group by name",
         &["E045"],
     ),
+    (
+        "question q (1/s) select tags, count(posts.title) from User group by tags",
+        &["E045"],
+    ),
+    (
+        "question q (1/s) select lines.item.id, sum(lines.count), avg(lines.item.score) from Post group by lines.item.id",
+        &[],
+    ),
+    (
+        "question q (1/s) select posts.title, max(posts.at), count(posts.lines.count) from User group by posts.title",
+        &["E045"],
+    ),
+    (
+        "question q (1/s) select posts.lines.count, max(posts.at), sum(posts.lines.count) from User group by posts.lines.count",
+        &[],
+    ),
     // Shapes.
     (
         "question q (1/s) select author { id order by id } from Post",

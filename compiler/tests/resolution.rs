@@ -331,6 +331,63 @@ fn select_and_group_by_unfold() {
     );
 }
 
+/// An aggregate over a path that the group unfolds is about the group's elements: equal prefixes
+/// share them, wherever they are written.
+#[test]
+fn aggregates_of_a_group_share_its_elements() {
+    let (m, q) = query(
+        "select sum(lines.count) as n, count(lines.item.name) as named, lines.item.id as item,
+           count(distinct status) as states
+         from Post group by lines.item.id order by max(lines.count) desc",
+    );
+    let lines = Many::Elements(attribute(&m, "Post", "lines"), vec![]);
+    assert_eq!(q.over, [unfold(vec![], lines)]);
+    let of_item = |name| Expr::Path {
+        node: 1,
+        element: vec![0],
+        steps: vec![],
+        leaf: Leaf::Attribute(attribute(&m, "User", name), vec![]),
+    };
+    let of_group = |function, distinct, arg| {
+        Expr::Aggregate(Box::new(Aggregate {
+            function,
+            distinct,
+            from: 0,
+            over: vec![],
+            arg: Some(arg),
+        }))
+    };
+    let count = read(1, Leaf::Element(vec![1]));
+    let selected: Vec<Expr> = q.select.iter().map(|i| i.expr.clone()).collect();
+    assert_eq!(
+        selected,
+        [
+            of_group(AggregateFn::Sum, false, count.clone()),
+            of_group(AggregateFn::Count, false, of_item("name")),
+            of_item("id"),
+            of_group(
+                AggregateFn::Count,
+                true,
+                path(0, vec![], attribute(&m, "Post", "status"))
+            ),
+        ]
+    );
+    assert_eq!(q.group, Some(vec![of_item("id")]));
+    assert_eq!(q.order[0].0, of_group(AggregateFn::Max, false, count));
+    // The attributes of a link are those of the link that leads to the group's value.
+    let (m, q) = query("select follows.id, max(follows@at) as last from User group by follows.id");
+    assert_eq!(q.over.len(), 1);
+    let Expr::Aggregate(last) = &q.select[1].expr else {
+        panic!()
+    };
+    let follows = m.entity_named("User.follows").unwrap();
+    let at = |a: &AttributeId| m.attribute(*a).entity == follows;
+    assert!(
+        matches!(&last.arg, Some(Expr::Path { node: 1, leaf: Leaf::Attribute(a, _), .. }) if at(a)),
+        "{last:?}"
+    );
+}
+
 #[test]
 fn aggregates_group_only_without_a_path_to_many() {
     let (_, q) = query("select count(*) as n, max(at) as last from Post");

@@ -36,34 +36,11 @@ impl Context<'_> {
         if scope.aggregates == Aggregates::None {
             return self.misused(span, "an aggregate inside an aggregate", "aggregate once");
         }
-        let mut inner = scope.inside(true, true, Aggregates::None);
-        if scope.hidden && !call.star {
-            // A structure that groups says by `over` what its bindings are.
-            let mut bindings = scope.clone();
-            bindings.aggregates = Aggregates::None;
-            bindings.elements = true;
-            if let [argument] = call.arguments.as_slice() {
-                let known = self.diagnostics.len();
-                let found = self.argument(&mut bindings, function, call.distinct, argument);
-                if let Some((Some(arg), ty)) = found
-                    && bindings.over.len() == scope.over.len()
-                    && scope.aggregates == Aggregates::All
-                {
-                    scope.groups = true;
-                    let aggregate = Aggregate {
-                        function,
-                        distinct: call.distinct,
-                        from: 0,
-                        over: vec![],
-                        arg: Some(arg),
-                    };
-                    let ty = result(function, ty);
-                    return Some((Expr::Aggregate(Box::new(aggregate)), ty));
-                }
-                // It leads on to others: a subquery, as in a question.
-                self.diagnostics.truncate(known);
-            }
+        let over_bindings = self.over_bindings(scope, function, call);
+        if over_bindings.is_some() {
+            return over_bindings;
         }
+        let mut inner = scope.inside(true, true, Aggregates::None);
         let (arg, ty) = match (call.star, call.arguments.as_slice()) {
             (true, []) if function == AggregateFn::Count => (None, Type::BigInt),
             (false, [argument]) => self.argument(&mut inner, function, call.distinct, argument)?,
@@ -97,6 +74,43 @@ impl Context<'_> {
         }
         let ty = result(function, ty);
         Some((Expr::Aggregate(Box::new(aggregate)), ty))
+    }
+
+    /// An aggregate of what the bindings of a group have: its path leads to nothing that the paths
+    /// of the group do not lead to, and equal prefixes share the element. None where it leads on to
+    /// others: that is a subquery of each binding.
+    fn over_bindings(
+        &mut self,
+        scope: &mut Scope,
+        function: AggregateFn,
+        call: &ast::Call,
+    ) -> Option<(Expr, Type)> {
+        let [argument] = call.arguments.as_slice() else {
+            return None;
+        };
+        if !scope.bindings || scope.aggregates != Aggregates::All {
+            return None;
+        }
+        let mut bindings = scope.clone();
+        bindings.aggregates = Aggregates::None;
+        bindings.elements = true;
+        bindings.outer = false;
+        let known = self.diagnostics.len();
+        let found = self.argument(&mut bindings, function, call.distinct, argument);
+        let found = found.filter(|_| bindings.over.len() == scope.over.len());
+        let Some((arg, ty)) = found else {
+            self.diagnostics.truncate(known);
+            return None;
+        };
+        scope.groups = true;
+        let aggregate = Aggregate {
+            function,
+            distinct: call.distinct,
+            from: 0,
+            over: vec![],
+            arg,
+        };
+        Some((Expr::Aggregate(Box::new(aggregate)), result(function, ty)))
     }
 
     fn argument(

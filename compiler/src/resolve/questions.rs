@@ -81,12 +81,14 @@ impl Context<'_> {
         // Groups are made of what there is: there, ways back unfold.
         scope.elements = body.group.is_some();
         scope.outer = body.group.is_none();
-        let selected = self.items(&mut scope, &body.items);
-        let conditions = self.conjunction(&scope, body.filter.as_ref());
+        scope.bindings = body.group.is_some();
+        // What groups are made of is what aggregates are over.
         let written_group = match &body.group {
             Some(group) => self.group(&mut scope, group).map(Some),
             None => Some(None),
         };
+        let selected = self.items(&mut scope, &body.items);
+        let conditions = self.conjunction(&scope, body.filter.as_ref());
         let terms = if let Some(selected) = &selected {
             self.order(&mut scope, selected, &body.order)
         } else {
@@ -167,10 +169,19 @@ impl Context<'_> {
         for (expr, span) in values {
             if !is_grouped(expr, group) {
                 sound = false;
-                let message = "this value differs within a group";
+                let (message, help) = if contains_aggregate(expr) {
+                    (
+                        "this aggregate leads to many from each row of a group",
+                        "group by a value of the same path, or ask from where the path leads",
+                    )
+                } else {
+                    (
+                        "this value differs within a group",
+                        "add it to `group by`, or aggregate it",
+                    )
+                };
                 let found = Diagnostic::new(codes::NOT_GROUPED, span, message);
-                self.diagnostics
-                    .push(found.help("add it to `group by`, or aggregate it"));
+                self.diagnostics.push(found.help(help));
             }
         }
         sound.then_some(())

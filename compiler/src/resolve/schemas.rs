@@ -103,6 +103,7 @@ impl Context<'_> {
         // A collection in a key means its elements.
         scope.elements = true;
         for path in &declared.over {
+        scope.bindings = declared.groups;
             self.unfold_over(&mut scope, path)?;
         }
         let mut partition = Vec::new();

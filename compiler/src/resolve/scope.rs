@@ -72,6 +72,9 @@ pub(super) struct Scope {
     pub(super) aggregates: Aggregates,
     /// An aggregate over the group was met.
     pub(super) groups: bool,
+    /// What aggregates are over is known by the paths that unfold: in structures that group, and in
+    /// questions with `group by`.
+    pub(super) bindings: bool,
     /// Hidden facts have names too: in schemas.
     pub(super) hidden: bool,
     /// A way back that leads to one at most is read as a reference is: null where there is none.
@@ -96,6 +99,7 @@ impl Scope {
             elements: false,
             aggregates,
             groups: false,
+            bindings: false,
             hidden: false,
             outer: false,
         }
@@ -122,6 +126,7 @@ impl Scope {
             elements,
             aggregates,
             groups: false,
+            bindings: false,
             hidden: self.hidden,
             outer: false,
         }
