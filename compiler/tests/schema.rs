@@ -665,6 +665,92 @@ fn groups_keep_no_extremes() {
     }
 }
 
+const LINES: &str = "model m
+entity Item (100) {
+  sku    text(8)  key
+  price  int
+}
+entity Ord (10k) {
+  id     int  key
+  kind   int
+  lines  list<{ item -> Item, count int }> (avg 3, max 20)
+}
+change place (1/s) insert Ord
+change price (1/s) update Item set price where sku = $sku
+";
+
+/// Nothing leads back from what an element refers to, so that a copy of it would go stale.
+#[test]
+fn nothing_is_copied_from_behind_an_element() {
+    for (structure, code) in [
+        ("groups Ord by lines.item.price", "E071"),
+        (
+            "lists Ord by id order by lines.position, lines.item.price",
+            "E071",
+        ),
+        (
+            "groups Ord by lines.item.sku keep sum(lines.item.price)",
+            "E070",
+        ),
+        ("lists Ord by id keep lines { item.price }", "E070"),
+        ("lists Ord by id keep sum(lines.item.price)", "E070"),
+        (
+            "groups Ord where any lines (item.price > 5) by kind",
+            "E070",
+        ),
+    ] {
+        let text = format!("{LINES}schema s {{ x {structure} }}");
+        let (_, found) = querent_compiler::parse("x", &text);
+        let codes: Vec<_> = found
+            .iter()
+            .map(|d| (d.code.id, d.help.as_deref()))
+            .collect();
+        assert_eq!(codes.len(), 1, "{structure}: {codes:?}");
+        assert_eq!(codes[0].0, code, "{structure}");
+        assert!(
+            codes[0].1.unwrap().contains("nothing leads back"),
+            "{codes:?}"
+        );
+    }
+}
+
+/// The key by which an element refers stands in the element.
+#[test]
+fn groups_by_what_elements_refer_to_are_kept() {
+    let question = "question sold (1000/s)\n  select lines.item.sku, sum(lines.count) as n, \
+                    count(lines.item.sku) as named from Ord group by lines.item.sku\n";
+    let model = read("m", &format!("{LINES}{question}"));
+    let made = design(&model, &options("embedded")).unwrap();
+    let kept = made.structures.iter().find(|s| !s.over.is_empty()).unwrap();
+    let block = source::schema(&model, "printed", std::slice::from_ref(kept));
+    assert!(
+        block.contains("lines.item.sku") && block.contains("keep sum(lines.count)"),
+        "{block}"
+    );
+    let steps = made.plan_steps(&model, &made.plans[0].plan);
+    assert_eq!(steps[0]["structure"], kept.name, "{steps:?}");
+    let (again, _) = given(
+        "m",
+        &format!("{LINES}{question}"),
+        &block,
+        &options("embedded"),
+    );
+    assert_eq!(
+        again.schemas[0].structures,
+        plain(std::slice::from_ref(kept))
+    );
+    // What limits the rows of a structure is copied too.
+    let question = "question dear (1000/s)\n  select kind, count(*) as n from Ord \
+                    where any lines (item.price > 5) group by kind\n";
+    let model = read("m", &format!("{LINES}{question}"));
+    let made = design(&model, &options("embedded")).unwrap();
+    assert!(
+        made.structures.iter().all(|s| s.filter.is_empty()),
+        "{:?}",
+        names(&made)
+    );
+}
+
 /// The ends of a link are called `from` and `to`, and `from` is a word of questions too; and what
 /// is nested behind a link may lead on over links of the same name.
 #[test]

@@ -6,9 +6,9 @@ use crate::generate::Size;
 use crate::script::{Failure, On, Script, Step, lists_the_same, play, random, shrunk};
 use querent::compiler::design::spread::directory;
 use querent::compiler::diagnostic::codes;
-use querent::compiler::model::Field;
+use querent::compiler::model::{Expr, Field, Leaf};
 use querent::compiler::value::Value;
-use querent::compiler::view::Structure;
+use querent::compiler::view::{Kind, Structure};
 use querent::schema::Schema;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -41,6 +41,8 @@ pub struct Effort {
     /// Partitions are so small that most are cut, and most questions list several values of what
     /// they are by.
     pub pieces: bool,
+    /// Most questions are about groups of what elements of lists say.
+    pub gathers: bool,
     /// Of a hundred changes, so many are followed by whole rows that are put.
     pub puts: u64,
 }
@@ -62,6 +64,23 @@ impl Effort {
     }
 }
 
+impl Effort {
+    /// Groups of what elements of lists say, and of what they refer to.
+    pub fn gathered() -> Effort {
+        Effort {
+            size: Size {
+                entities: 3,
+                questions: 4,
+                changes: 4,
+                wide: true,
+            },
+            gathers: true,
+            timed: false,
+            ..Effort::default()
+        }
+    }
+}
+
 impl Default for Effort {
     fn default() -> Self {
         Effort {
@@ -74,6 +93,7 @@ impl Default for Effort {
             timed: true,
             long: false,
             pieces: false,
+            gathers: false,
             puts: 25,
         }
     }
@@ -150,6 +170,9 @@ struct Rare<'s> {
     partial: Vec<&'s str>,
     /// Those that list the pieces of others.
     directories: Vec<&'s str>,
+    /// Groups by what elements of collections say, and by what they refer to.
+    elements: Vec<&'s str>,
+    referred: Vec<&'s str>,
 }
 
 impl Rare<'_> {
@@ -166,8 +189,29 @@ impl Rare<'_> {
         Rare {
             partial: names(&|s| !s.filter.is_empty()),
             directories: names(&|s| listings.iter().any(|d| lists_the_same(s, d))),
+            elements: names(&|s| {
+                groups_by(s, &|e| {
+                    matches!(
+                        e,
+                        Expr::Path {
+                            leaf: Leaf::Element(_),
+                            ..
+                        }
+                    )
+                })
+            }),
+            referred: names(&|s| {
+                groups_by(
+                    s,
+                    &|e| matches!(e, Expr::Path { element, .. } if !element.is_empty()),
+                )
+            }),
         }
     }
+}
+
+fn groups_by(s: &Structure, part: &dyn Fn(&Expr) -> bool) -> bool {
+    s.kind == Kind::Groups && s.key().any(part)
 }
 
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
@@ -207,8 +251,14 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
             *counted.entry("put together".into()).or_default() += 1;
         }
         let structure = step["structure"].as_str();
-        if structure.is_some_and(|name| rare.partial.contains(&name)) {
-            *counted.entry("partial".into()).or_default() += 1;
+        for (what, of) in [
+            ("partial", &rare.partial),
+            ("groups of elements", &rare.elements),
+            ("groups of what elements refer to", &rare.referred),
+        ] {
+            if structure.is_some_and(|name| of.contains(&name)) {
+                *counted.entry(what.into()).or_default() += 1;
+            }
         }
         last = structure.or(last);
         *counted.entry(this.clone()).or_default() += 1;

@@ -69,6 +69,9 @@ const PIECES: [&str; 4] = [
     "sub-partitions of several keys",
 ];
 
+/// Groups that are kept of what elements of lists say.
+const GATHERED: [&str; 2] = ["groups of elements", "groups of what elements refer to"];
+
 #[test]
 fn any_design_means_what_the_oracle_means() {
     let steps = run_all(150, Effort::default());
@@ -99,6 +102,13 @@ fn lists_of_pieces_mean_what_the_oracle_means() {
         *steps.entry(step).or_default() += n;
     }
     all_occur(&PIECES, &steps, 40);
+}
+
+/// Groups of what elements of lists say, and of what they refer to.
+#[test]
+fn groups_of_elements_mean_what_the_oracle_means() {
+    let steps = run_all(100, Effort::gathered());
+    all_occur(&GATHERED, &steps, 100);
 }
 
 #[test]

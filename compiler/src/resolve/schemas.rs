@@ -11,8 +11,11 @@ use crate::model::{
 use crate::syntax::Span;
 use crate::syntax::ast::{self, ExprKind, StructureDeclaration};
 use crate::value::Value;
-use crate::view::{Kind, Structure};
+use crate::view::{Kind, Structure, elements};
 
+/// What to do about values that are not copied.
+const BEHIND_ELEMENTS: &str = "nothing leads back from what an element refers to: use the values \
+                               of the element, or the key that it refers by";
 /// Into so many salts a person may cut a partition: whoever gathers them makes as many gets.
 const MOST_SALTS: i64 = 4096;
 
@@ -100,10 +103,10 @@ impl Context<'_> {
         };
         let mut scope = Scope::of(anchor, aggregates);
         scope.hidden = true;
+        scope.bindings = declared.groups;
         // A collection in a key means its elements.
         scope.elements = true;
         for path in &declared.over {
-        scope.bindings = declared.groups;
             self.unfold_over(&mut scope, path)?;
         }
         let mut partition = Vec::new();
@@ -126,6 +129,13 @@ impl Context<'_> {
         scope.outer = true;
         let mut filter: Vec<Pred> = self.type_filter(anchor).into_iter().collect();
         filter.extend(self.conjunction(&scope, declared.filter.as_ref())?);
+        if let Some(written) = &declared.filter
+            && filter.iter().any(|p| elements::tests(self.model, p))
+        {
+            let message = format!("`{}` cannot tell when this changes", declared.name.text);
+            let found = Diagnostic::new(codes::NOT_KEPT, written.span, message);
+            return self.fail(found.help(BEHIND_ELEMENTS));
+        }
         let mut s = Structure {
             name: declared.name.text.clone(),
             anchor: self.model.entity(anchor).root,
@@ -217,6 +227,11 @@ impl Context<'_> {
         if !ty.is_scalar() || contains_subquery(&expr) {
             let found = Diagnostic::new(codes::KEY_VALUE, part.span, "this is no part of a key");
             return self.fail(found.help("use a scalar of the row, or of what it refers to"));
+        }
+        if elements::follows(self.model, &expr) {
+            let message = "this may change without the row's knowing";
+            let found = Diagnostic::new(codes::KEY_VALUE, part.span, message);
+            return self.fail(found.help(BEHIND_ELEMENTS));
         }
         out.extend(self.scalars(expr, &ty));
         Some(())
@@ -374,6 +389,7 @@ impl Context<'_> {
                 if scope.over.len() > unfolded || !self.keeps(s, &column) {
                     let message = format!("`{}` cannot keep this", s.name);
                     let help = match &column {
+                        _ if elements::follows(self.model, &column) => BEHIND_ELEMENTS,
                         Expr::Aggregate(a) if a.over.is_empty() && a.distinct => {
                             "put what is counted behind the key: each value is a group then"
                         }
@@ -400,9 +416,10 @@ impl Context<'_> {
             .iter()
             .all(|leaf| s.key().any(|e| e == leaf));
         match column {
+            _ if elements::follows(self.model, column) => false,
             _ if s.kind == Kind::Lists => true,
             // What goes must be taken out again, with nothing else at hand.
-            Expr::Aggregate(a) if a.over.is_empty() => crate::design::maintainable(a),
+            Expr::Aggregate(a) if a.over.is_empty() => crate::design::maintainable(self.model, a),
             Expr::Path { node: 0, .. } => instance,
             Expr::Aggregate(a) => instance && a.from == 0,
             Expr::Nested(from, _) => instance && *from == 0,

@@ -4,6 +4,7 @@
 //! matches, the maintainer differentiates, verify recomputes, the emitter prints and explain reads.
 
 pub mod delta;
+pub mod elements;
 pub mod eval;
 pub mod facts;
 pub mod key_size;

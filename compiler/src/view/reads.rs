@@ -91,7 +91,8 @@ pub fn reads(model: &Model, structure: &Structure) -> BTreeMap<Route, Position> 
 
 /// All positions at which a structure reads facts, node by node.
 ///
-/// References inside elements of collections are not followed here: no structure copies over them.
+/// References inside elements of collections are not followed here: no structure copies over them
+/// ([`super::elements`]).
 pub fn node_reads(model: &Model, structure: &Structure) -> Reads {
     let mut reader = Reader {
         model,

@@ -96,6 +96,17 @@ pub(super) struct Entity {
     pub(super) mortal: bool,
 }
 
+/// What most questions are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum About {
+    #[default]
+    Anything,
+    /// They list several values of what partitions are by.
+    Lists,
+    /// Groups of what elements of lists say.
+    Elements,
+}
+
 /// A random model in the making. Names of fields are unique in the whole of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
@@ -103,8 +114,7 @@ pub(super) struct Draft {
     pub(super) entities: Vec<Entity>,
     /// Whether everything may be drawn that the generator knows.
     pub(super) wide: bool,
-    /// Whether most questions list several values of what partitions are by.
-    pub(super) lists: bool,
+    pub(super) about: About,
     /// Whether rates are weights in the mixes `day` and `night`.
     pub(super) mixes: bool,
     /// Instances of each entity, where not a thousand.
@@ -198,7 +208,7 @@ impl Draft {
         }
     }
 
-    fn name(&mut self, prefix: &str) -> String {
+    pub(super) fn name(&mut self, prefix: &str) -> String {
         self.names += 1;
         format!("{prefix}{}", self.names)
     }

@@ -6,6 +6,7 @@ mod data;
 mod draft;
 mod draft_text;
 mod focus;
+mod gathered;
 mod lifetimes;
 mod params;
 mod paths;
@@ -19,7 +20,7 @@ pub use params::{change_params, cursor, question_params};
 pub use rng::Rng;
 pub use values::scalar;
 
-use draft::Draft;
+use draft::{About, Draft};
 use std::fmt::Write;
 
 /// What a generated model holds.
@@ -63,7 +64,14 @@ pub fn timed_model(rng: &mut Rng, size: Size) -> String {
 pub fn listing_model(rng: &mut Rng, size: Size) -> String {
     let mut draft = Draft::random(rng, size.entities);
     draft.lifetimes(rng);
-    draft.lists = true;
+    draft.about = About::Lists;
+    text(rng, size, &mut draft)
+}
+
+/// The same, where most questions are about groups of what elements of lists say.
+pub fn gathering_model(rng: &mut Rng, size: Size) -> String {
+    let mut draft = Draft::random(rng, size.entities);
+    draft.gather(rng);
     text(rng, size, &mut draft)
 }
 

@@ -211,20 +211,73 @@ impl Draft {
                 return Some(found);
             }
             let (path, end) = self.many(rng, at)?;
-            match &end {
-                At::Element(ty, _) if ty.is_scalar() && rng.percent(80) => {
-                    if wanted(ty) {
-                        return Some((path, ty.clone()));
-                    }
-                }
-                _ => {
-                    if let Some((rest, ty)) = self.scalar(rng, &end, wanted) {
-                        return Some((format!("{path}.{rest}"), ty));
-                    }
-                }
+            if let Some(found) = self.end_scalar(rng, &path, &end, wanted) {
+                return Some(found);
             }
         }
         None
+    }
+
+    /// A scalar that is wanted of where a path to many leads: an element itself, or what it has.
+    pub(super) fn end_scalar(
+        &self,
+        rng: &mut Rng,
+        path: &str,
+        end: &At,
+        wanted: &dyn Fn(&Ty) -> bool,
+    ) -> Option<(String, Ty)> {
+        match end {
+            At::Element(ty, _) if ty.is_scalar() && rng.percent(80) => {
+                wanted(ty).then(|| (path.to_owned(), ty.clone()))
+            }
+            _ => {
+                let (rest, ty) = self.scalar(rng, end, wanted)?;
+                Some((format!("{path}.{rest}"), ty))
+            }
+        }
+    }
+
+    /// The keys by which elements of an instance's lists refer: the list, where its elements stand,
+    /// and the path to a scalar of such a key.
+    pub(super) fn referred_keys(&self, at: &At) -> Vec<(String, At, String)> {
+        let At::Entity(entity) = at else {
+            return vec![];
+        };
+        let mut out = Vec::new();
+        for field in self.fields(*entity) {
+            let Kind::Value {
+                ty: Ty::List(element),
+                ..
+            } = &field.kind
+            else {
+                continue;
+            };
+            let Ty::Record(parts) = &**element else {
+                continue;
+            };
+            for part in parts {
+                let Ty::Ref(target) = part.ty else { continue };
+                for key in self.key_scalars(target) {
+                    let end = At::Element((**element).clone(), Of::List);
+                    let key = format!("{}.{}.{key}", field.name, part.name);
+                    out.push((field.name.clone(), end, key));
+                }
+            }
+        }
+        out
+    }
+
+    fn key_scalars(&self, entity: usize) -> Vec<String> {
+        let key = self.fields(entity).into_iter().filter(|field| field.key);
+        let scalars = key.flat_map(|field| match &field.kind {
+            Kind::One { target, .. } => {
+                let scalars = self.key_scalars(*target).into_iter();
+                scalars.map(|s| format!("{}.{s}", field.name)).collect()
+            }
+            Kind::Value { ty, .. } if ty.is_ordered() => vec![field.name.clone()],
+            _ => vec![],
+        });
+        scalars.collect()
     }
 
     /// An attribute of a many-to-many relationship, from either side.

@@ -1,7 +1,8 @@
 //! Random questions over a draft.
 
 use super::conditions::{constant_condition, pred};
-use super::draft::{Draft, Ty};
+use super::draft::{About, Draft, Ty};
+use super::gathered::gathered;
 use super::paths::At;
 use super::rng::Rng;
 use std::fmt::Write;
@@ -45,7 +46,8 @@ pub(super) fn question(rng: &mut Rng, draft: &Draft) -> String {
     let at = At::Entity(entity);
     let mut names = Names::default();
     let (items, clauses) = match rng.below(10) {
-        0..=7 if draft.lists => listed(rng, draft, &at, &mut names),
+        0..=7 if draft.about == About::Elements => gathered(rng, draft, &at, &mut names),
+        0..=7 if draft.about == About::Lists => listed(rng, draft, &at, &mut names),
         0..=5 => plain(rng, draft, &at, &mut names),
         6 => whole(rng, draft, &at, &mut names),
         _ => grouped(rng, draft, &at, &mut names),
@@ -57,7 +59,7 @@ pub(super) fn question(rng: &mut Rng, draft: &Draft) -> String {
 }
 
 /// What is selected, and the clauses after it.
-type Parts = (String, String);
+pub(super) type Parts = (String, String);
 
 fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let mut items = Vec::new();
@@ -125,13 +127,19 @@ fn whole(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     (items.join(", "), text)
 }
 
-fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
+pub(super) fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let mut keys: Vec<(String, String)> = Vec::new();
+    let mut many: Option<(String, At)> = None;
     for _ in 0..rng.between(1, 2) {
         let key = match rng.below(5) {
-            0 => draft
+            0 if rng.percent(50) => draft
                 .many_scalar(rng, at, &Ty::is_ordered)
                 .map(|(path, _)| path),
+            0 => draft.many(rng, at).and_then(|(path, end)| {
+                let key = draft.end_scalar(rng, &path, &end, &Ty::is_ordered)?.0;
+                many = Some((path, end));
+                Some(key)
+            }),
             1 => time(rng, draft, at),
             _ => draft.scalar(rng, at, &Ty::is_ordered).map(|(path, _)| path),
         };
@@ -156,8 +164,12 @@ fn grouped(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
         .skip(keys.len() - items.len())
         .map(|(_, name)| name.clone())
         .collect();
-    for _ in 0..rng.between(0, 3) {
-        let aggregate = group_aggregate(rng, draft, at, names);
+    let mut aggregates: Vec<String> = (0..rng.between(0, 3))
+        .map(|_| group_aggregate(rng, draft, at, names))
+        .collect();
+    let shared = many.and_then(|many| shared_aggregate(rng, draft, &many, names));
+    aggregates.extend(shared);
+    for aggregate in aggregates {
         sortable.extend(aggregate.rsplit(' ').next().map(str::to_owned));
         items.push(aggregate);
     }
@@ -216,6 +228,22 @@ fn group_aggregate(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> 
             .one_of(["count(*)", "count(*) + 1", "count(*) / 2"])
             .to_owned())
     )
+}
+
+/// An aggregate of the elements that a value of a group is of: `(path, where it leads)`.
+fn shared_aggregate(
+    rng: &mut Rng,
+    draft: &Draft,
+    (path, end): &(String, At),
+    names: &mut Names,
+) -> Option<String> {
+    let (path, ty) = draft.end_scalar(rng, path, end, &Ty::is_ordered)?;
+    let function = if ty.is_number() {
+        rng.one_of(["sum(", "avg(", "min(", "max(", "count(", "count(distinct "])
+    } else {
+        rng.one_of(["min(", "max(", "count(", "count(distinct "])
+    };
+    Some(format!("{function}{path}) as {}", names.fresh("i")))
 }
 
 fn distinct(rng: &mut Rng) -> &'static str {
@@ -316,7 +344,7 @@ fn nested(
     Some(format!("{path} {{ {items}{clauses} }}"))
 }
 
-fn filter(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, text: &mut String) {
+pub(super) fn filter(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, text: &mut String) {
     if rng.percent(75)
         && let Some(pred) = pred(rng, draft, at, names, 2)
     {
@@ -390,11 +418,11 @@ fn order_and_page(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, text
     page(rng, names, text);
 }
 
-fn direction(rng: &mut Rng) -> &'static str {
+pub(super) fn direction(rng: &mut Rng) -> &'static str {
     rng.one_of(["", " asc", " desc", " desc"])
 }
 
-fn limit(rng: &mut Rng, names: &mut Names, text: &mut String, percent: u64) {
+pub(super) fn limit(rng: &mut Rng, names: &mut Names, text: &mut String, percent: u64) {
     if rng.percent(percent) {
         if rng.percent(25) {
             let _ = write!(text, " limit ${}", names.fresh("x"));

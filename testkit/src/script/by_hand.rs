@@ -5,7 +5,7 @@ use crate::generate::Rng;
 use querent::compiler::model::{
     Aggregate, AggregateFn, Direction, EntityId, Expr, Leaf, Model, Pred, Query, Unfold,
 };
-use querent::compiler::view::{Kind, Structure};
+use querent::compiler::view::{Kind, Structure, elements};
 
 /// A structure with a condition that a question compares its instances by; as it is where none does.
 pub(super) fn limited(rng: &mut Rng, model: &Model, mut s: Structure) -> Structure {
@@ -56,7 +56,7 @@ fn group(rng: &mut Rng, model: &Model, query: &Query) -> Option<Structure> {
     let mut key: Vec<Expr> = Vec::new();
     while !parts.is_empty() {
         let part = parts.swap_remove(rng.below(parts.len()));
-        if is_part(&part) && !key.contains(&part) && rng.percent(90) {
+        if is_part(model, &part) && !key.contains(&part) && rng.percent(90) {
             key.push(part);
         }
     }
@@ -80,7 +80,7 @@ fn group(rng: &mut Rng, model: &Model, query: &Query) -> Option<Structure> {
         hashed: vec![],
     };
     for a in aggregates {
-        let plain = a.arg.as_ref().is_none_or(is_part);
+        let plain = a.arg.as_ref().is_none_or(|e| is_part(model, e));
         let function = match a.function {
             AggregateFn::Sum | AggregateFn::Avg => rng.one_of([AggregateFn::Sum, AggregateFn::Avg]),
             function => function,
@@ -115,13 +115,18 @@ fn collect(expr: &Expr, out: &mut Vec<Aggregate>) {
     }
 }
 
-/// A value of an instance, of what it refers to, or a rounded time.
-fn is_part(expr: &Expr) -> bool {
+/// A value of an instance, of what it refers to, of an element, or a rounded time.
+fn is_part(model: &Model, expr: &Expr) -> bool {
     match expr {
-        Expr::Path { element, leaf, .. } => {
-            element.is_empty() && matches!(leaf, Leaf::Attribute(_, inner) if inner.is_empty())
+        Expr::Path { leaf, .. } => {
+            let single = match leaf {
+                Leaf::Attribute(_, inner) => inner.is_empty(),
+                Leaf::Element(_) | Leaf::Position | Leaf::MapKey => true,
+                Leaf::Key | Leaf::Type => false,
+            };
+            single && !elements::follows(model, expr)
         }
-        Expr::Call(_, args) => args.iter().all(is_part),
+        Expr::Call(_, args) => args.iter().all(|e| is_part(model, e)),
         _ => false,
     }
 }
@@ -135,7 +140,7 @@ fn conditions(model: &Model, anchor: EntityId, over: &[Unfold]) -> Vec<Pred> {
             continue;
         }
         let alike = query.over == over;
-        let usable = |p: &&Pred| is_constant(p, alike);
+        let usable = |p: &&Pred| is_constant(model, p, alike);
         for pred in query.filter.iter().filter(usable) {
             if !out.contains(pred) {
                 out.push(pred.clone());
@@ -146,18 +151,18 @@ fn conditions(model: &Model, anchor: EntityId, over: &[Unfold]) -> Vec<Pred> {
 }
 
 /// Whether a condition is about one value and constants; without `alike` of the anchor alone.
-fn is_constant(pred: &Pred, alike: bool) -> bool {
+fn is_constant(model: &Model, pred: &Pred, alike: bool) -> bool {
     let part = |e: &Expr| {
         let anchored = matches!(e, Expr::Path { node, .. } if alike || *node == 0);
-        anchored && is_part(e)
+        anchored && is_part(model, e)
     };
     let constant = |e: &Expr| matches!(e, Expr::Const(_));
     match pred {
         Pred::Compare(a, _, b) => part(a) && constant(b),
         Pred::In(a, list) => part(a) && list.iter().all(constant),
         Pred::IsNull(a) => part(a),
-        Pred::Not(p) => is_constant(p, alike),
-        Pred::Or(list) => list.iter().all(|p| is_constant(p, alike)),
+        Pred::Not(p) => is_constant(model, p, alike),
+        Pred::Or(list) => list.iter().all(|p| is_constant(model, p, alike)),
         Pred::And(_) | Pred::InList(..) | Pred::Exists { .. } => false,
     }
 }

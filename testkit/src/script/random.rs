@@ -19,6 +19,8 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
     let mut rng = Rng::new(seed);
     let mut text = if effort.pieces {
         generate::listing_model(&mut rng, effort.size)
+    } else if effort.gathers {
+        generate::gathering_model(&mut rng, effort.size)
     } else if effort.timed {
         generate::timed_model(&mut rng, effort.size)
     } else {

@@ -5,7 +5,8 @@ use super::atoms::{Mentions, rebase, rebase_pred};
 use super::matching::{Eq, EqValue, ExistsEq, Problem, Range};
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Term};
-use crate::model::{Compare, Direction, EntityId, Expr, Leaf, NodeId, Page, Pred, Unfold};
+use crate::model::{Compare, Direction, EntityId, Expr, Leaf, Model, NodeId, Page, Pred, Unfold};
+use crate::view::elements;
 use crate::view::typing::Scope;
 
 /// What is wished of the rows that bind the subject.
@@ -122,7 +123,8 @@ impl Planner<'_> {
                 Some(Pred::In(a, list)) => {
                     let terms: Option<Vec<Term>> =
                         list.iter().map(|e| self.term(&partial.state, e)).collect();
-                    if let (true, Some(expr), Some(terms)) = (is_key_expr(a), zero(a), terms)
+                    if let (true, Some(expr), Some(terms)) =
+                        (is_key_expr(self.model, a), zero(a), terms)
                         && only(a)
                         && !p.eqs.iter().any(|q| q.expr == expr)
                     {
@@ -134,9 +136,11 @@ impl Planner<'_> {
                     }
                 }
                 Some(Pred::InList(a, list @ Expr::Param(..))) => {
-                    if let (true, Some(expr), Some(term)) =
-                        (is_key_expr(a), zero(a), self.term(&partial.state, list))
-                        && only(a)
+                    if let (true, Some(expr), Some(term)) = (
+                        is_key_expr(self.model, a),
+                        zero(a),
+                        self.term(&partial.state, list),
+                    ) && only(a)
                         && !p.eqs.iter().any(|q| q.expr == expr)
                     {
                         p.eqs.push(Eq {
@@ -170,12 +174,12 @@ impl Planner<'_> {
                         .any(|q| q.expr == *e && matches!(q.value, EqValue::One(_)))
                 };
                 o.into_iter()
-                    .filter(|(e, _)| is_key_expr(e) && !fixed(e) || !is_key_expr(e))
+                    .filter(|(e, _)| !is_key_expr(self.model, e) || !fixed(e))
                     .collect()
             });
             if p.order
                 .as_ref()
-                .is_some_and(|o| o.iter().any(|(e, _)| !is_key_expr(e)))
+                .is_some_and(|o| o.iter().any(|(e, _)| !is_key_expr(self.model, e)))
             {
                 p.order = None;
             }
@@ -195,7 +199,10 @@ impl Planner<'_> {
         let is_inside = |n: &NodeId| inside(*n).is_some();
         let usable = |e: &Expr| {
             let m = Mentions::of_expr(e);
-            is_key_expr(e) && !m.nodes.is_empty() && m.nodes.iter().all(is_inside) && !m.params
+            is_key_expr(self.model, e)
+                && !m.nodes.is_empty()
+                && m.nodes.iter().all(is_inside)
+                && !m.params
         };
         let outside = |e: &Expr| !Mentions::of_expr(e).nodes.iter().any(is_inside);
         if usable(a) && outside(b) {
@@ -205,26 +212,6 @@ impl Planner<'_> {
             return Some((b.clone(), op.flipped(), self.term(state, a)?));
         }
         None
-    }
-
-    /// Whether a value is that by which an element of a collection names the instance that it refers
-    /// to: it stands in the element, and never changes at the other end.
-    fn names_target(&self, expr: &Expr) -> bool {
-        let Expr::Path {
-            element,
-            steps,
-            leaf: Leaf::Attribute(a, path),
-            ..
-        } = expr
-        else {
-            return false;
-        };
-        let target = self.model.attribute(*a).entity;
-        let mut key = self.model.key_leaves(target).into_iter();
-        !element.is_empty()
-            && steps.is_empty()
-            && path.is_empty()
-            && key.any(|leaf| leaf.attribute == *a && leaf.steps.is_empty())
     }
 
     /// An `exists` some of whose conditions are equalities with known values.
@@ -252,7 +239,7 @@ impl Planner<'_> {
                 (b, a)
             };
             let m = Mentions::of_expr(expr);
-            let keyed = is_key_expr(expr) || self.names_target(expr);
+            let keyed = is_key_expr(self.model, expr);
             // The nodes of the `exists` are its own, not those of the state.
             let given = Mentions::of_expr(value).nodes.is_empty();
             let usable = keyed && given && !m.nodes.is_empty() && !m.nodes.contains(&0);
@@ -287,12 +274,12 @@ pub(super) fn set_node(state: &mut State, node: NodeId, source: Source) {
 }
 
 /// Whether an expression may stand in a key: a path or a function of paths.
-pub(super) fn is_key_expr(expr: &Expr) -> bool {
+pub(super) fn is_key_expr(model: &Model, expr: &Expr) -> bool {
     match expr {
-        Expr::Path { leaf, element, .. } => element.is_empty() && !matches!(leaf, Leaf::Key),
+        Expr::Path { leaf, .. } => !matches!(leaf, Leaf::Key) && !elements::follows(model, expr),
         Expr::Call(_, args) => args
             .iter()
-            .all(|a| is_key_expr(a) || matches!(a, Expr::Const(_))),
+            .all(|a| is_key_expr(model, a) || matches!(a, Expr::Const(_))),
         _ => false,
     }
 }

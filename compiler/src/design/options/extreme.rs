@@ -31,7 +31,7 @@ impl Planner<'_> {
             _ => return None,
         };
         let arg = a.arg.as_ref()?;
-        if !is_key_expr(arg) || Mentions::of_expr(arg).params {
+        if !is_key_expr(self.model, arg) || Mentions::of_expr(arg).params {
             return None;
         }
         let (ty, optional) = scope.type_of(self.model, &self.params, arg);

@@ -161,7 +161,7 @@ impl Planner<'_> {
             return vec![];
         };
         let nested = start.nodes.first().is_some_and(Option::is_some);
-        if nested || !by.iter().all(is_key_expr) {
+        if nested || !by.iter().all(|e| is_key_expr(self.model, e)) {
             return vec![];
         }
         let aggregates = group_aggregates(query);
@@ -198,7 +198,7 @@ impl Planner<'_> {
         if self.growing
             && aggregates
                 .iter()
-                .all(|a| is_kept(a) || findable && extreme(a))
+                .all(|a| is_kept(self.model, a) || findable && extreme(a))
         {
             self.grow_groups(&asked, &problem, &query.order);
         }

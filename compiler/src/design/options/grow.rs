@@ -5,15 +5,15 @@
 //! can serve several.
 
 use super::Planner;
-use super::atoms::{self, Mentions};
+use super::atoms::Mentions;
 use super::bind::is_key_expr;
 use super::kept::{Asked, is_kept, maintainable};
 use super::matching::{EqValue, Problem};
 use crate::design::shape::skeleton;
 use crate::design::spread::everything;
-use crate::model::{Direction, Expr, Pred};
+use crate::model::{Direction, Expr, Model, Pred};
 use crate::view::typing::Scope;
-use crate::view::{Kind, Structure};
+use crate::view::{Kind, Structure, elements};
 
 /// So many candidates of groups, the first, are united with one another.
 const UNITED: usize = 24;
@@ -49,7 +49,7 @@ impl Planner<'_> {
             }
         }
         let each = asked.aggregates.iter();
-        let each = each.filter(|a| !maintainable(a) && is_kept(a));
+        let each = each.filter(|a| !maintainable(self.model, a) && is_kept(self.model, a));
         let each: Vec<Expr> = each.filter_map(|a| a.arg.clone()).collect();
         for form in self.forms(asked, problem) {
             self.grow_form(asked, problem, &form, &by, &each);
@@ -117,10 +117,10 @@ impl Planner<'_> {
             }
             if !Mentions::of_pred(pred).params {
                 form.filter.push(pred.clone());
-                keyed.extend(compared(pred));
+                keyed.extend(compared(self.model, pred));
                 continue;
             }
-            match compared(pred) {
+            match compared(self.model, pred) {
                 Some(expr) => form.compared.push(expr),
                 // No group has what this is about.
                 None => return vec![],
@@ -196,7 +196,8 @@ impl Planner<'_> {
                     clustering,
                     Kind::Groups,
                 );
-                if !follows_elements(&s) {
+                // What limits its rows is copied too.
+                if !s.filter.iter().any(|p| elements::tests(self.model, p)) {
                     self.admit_groups(s);
                 }
             }
@@ -219,9 +220,9 @@ fn without(exprs: &[Expr], taken: &[(Expr, Pred)]) -> Vec<Expr> {
 }
 
 /// What a condition is about, where that is one value that can stand in a key.
-fn compared(pred: &Pred) -> Option<Expr> {
+fn compared(model: &Model, pred: &Pred) -> Option<Expr> {
     let mut about = Vec::new();
-    values(pred, &mut about);
+    values(model, pred, &mut about);
     about.dedup();
     match about.as_slice() {
         [one] => one.clone(),
@@ -230,28 +231,19 @@ fn compared(pred: &Pred) -> Option<Expr> {
 }
 
 /// The values that a condition is about; none for what cannot stand in a key.
-fn values(pred: &Pred, out: &mut Vec<Option<Expr>>) {
+fn values(model: &Model, pred: &Pred, out: &mut Vec<Option<Expr>>) {
     let mut value = |e: &Expr| {
         let m = Mentions::of_expr(e);
         if !m.nodes.is_empty() {
-            out.push(Some(e.clone()).filter(|e| is_key_expr(e) && !m.params));
+            out.push(Some(e.clone()).filter(|e| is_key_expr(model, e) && !m.params));
         }
     };
     match pred {
-        Pred::And(list) | Pred::Or(list) => list.iter().for_each(|p| values(p, out)),
-        Pred::Not(p) => values(p, out),
+        Pred::And(list) | Pred::Or(list) => list.iter().for_each(|p| values(model, p, out)),
+        Pred::Not(p) => values(model, p, out),
         Pred::Compare(a, _, b) | Pred::InList(a, b) => [a, b].into_iter().for_each(value),
         Pred::In(a, list) => std::iter::once(a).chain(list).for_each(value),
         Pred::IsNull(a) => value(a),
         Pred::Exists { .. } => out.push(None),
     }
-}
-
-/// No structure copies over references inside elements.
-pub(super) fn follows_elements(s: &Structure) -> bool {
-    let mut found = Vec::new();
-    s.filter.iter().for_each(|p| atoms::of_pred(p, &mut found));
-    found
-        .iter()
-        .any(|a| matches!(a, Expr::Path { element, .. } if !element.is_empty()))
 }

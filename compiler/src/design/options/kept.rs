@@ -14,7 +14,7 @@ use crate::design::shape::ShapeId;
 use crate::design::spread::bucket_follows;
 use crate::model::{Aggregate, AggregateFn, Expr, Function, Model, Pred, Type, Unfold};
 use crate::view::typing::Scope;
-use crate::view::{Kind, Structure};
+use crate::view::{Kind, Structure, elements};
 
 /// Bytes of a row of groups, as it is priced.
 const WIDTH: f64 = 16.0;
@@ -144,7 +144,7 @@ impl Planner<'_> {
 
     /// Where an aggregate comes from in a row of groups; none where it does not.
     fn part(&mut self, state: &mut State, shape: ShapeId, a: &Aggregate) -> Option<Part> {
-        if maintainable(a)
+        if maintainable(self.model, a)
             && let Some(column) = self.stored_aggregate(state, shape, a)
         {
             return Some(Part::Stored(column));
@@ -337,9 +337,9 @@ fn given(expr: &Expr, fixed: &[&Expr]) -> bool {
 
 /// Whether groups can be kept for an aggregate: it is one of theirs, or of each value that stands
 /// in their key.
-pub(super) fn is_kept(a: &Aggregate) -> bool {
-    let keyed = |e: &Expr| is_key_expr(e) && !Mentions::of_expr(e).params;
-    maintainable(a) || a.distinct && a.arg.as_ref().is_some_and(keyed)
+pub(super) fn is_kept(model: &Model, a: &Aggregate) -> bool {
+    let keyed = |e: &Expr| is_key_expr(model, e) && !Mentions::of_expr(e).params;
+    maintainable(model, a) || a.distinct && a.arg.as_ref().is_some_and(keyed)
 }
 
 /// Whether an expression is an aggregate that whole numbers are added to: what stores keep as a
@@ -355,13 +355,12 @@ pub(crate) fn is_counter(model: &Model, scope: &Scope, expr: &Expr) -> bool {
 }
 
 /// Aggregates whose difference needs nothing but the difference of their input.
-pub(crate) fn maintainable(a: &Aggregate) -> bool {
+pub(crate) fn maintainable(model: &Model, a: &Aggregate) -> bool {
     let plain = |e: &Expr| {
         let mut found = Vec::new();
         super::atoms::of_expr(e, &mut found);
-        found
-            .iter()
-            .all(|a| matches!(a, Expr::Path { element, .. } if element.is_empty()))
+        found.iter().all(|a| matches!(a, Expr::Path { .. }))
+            && !elements::follows(model, e)
             && !Mentions::of_expr(e).params
     };
     !a.distinct

@@ -8,6 +8,7 @@ use crate::design::plan::{Op, Plan, Sub, Term, Test};
 use crate::design::shape::ShapeId;
 use crate::design::spread::FILL;
 use crate::model::{Expr, NodeId, Pred};
+use crate::view::elements;
 use crate::view::typing::Scope;
 impl Planner<'_> {
     /// Subqueries: kept with the row, answered by further steps of the plan, or by a subplan.
@@ -89,7 +90,7 @@ impl Planner<'_> {
     /// aggregate in the anchor's row.
     fn embed(&mut self, state: &State, scope: &Scope, from: NodeId, atom: &Expr) -> Option<State> {
         let mentions = Mentions::of_expr(atom);
-        if mentions.params || follows_elements(atom) {
+        if mentions.params || elements::follows(self.model, atom) {
             return None;
         }
         let (row, fetched) = match state.nodes.get(from as usize)?.as_ref()? {
@@ -194,28 +195,4 @@ impl Planner<'_> {
             })
             .collect()
     }
-}
-
-/// Whether a subquery follows references inside elements of collections: those are not copied,
-/// because nothing leads back from their targets.
-fn follows_elements(atom: &Expr) -> bool {
-    let mut found = Vec::new();
-    match atom {
-        Expr::Aggregate(a) => a.arg.iter().for_each(|e| atoms::of_expr(e, &mut found)),
-        Expr::Nested(_, q) => {
-            q.select
-                .iter()
-                .for_each(|i| atoms::of_expr(&i.expr, &mut found));
-            q.order
-                .iter()
-                .for_each(|(e, _)| atoms::of_expr(e, &mut found));
-            q.filter.iter().for_each(|p| atoms::of_pred(p, &mut found));
-        }
-        _ => {}
-    }
-    found.iter().any(|a| match a {
-        Expr::Path { element, .. } => !element.is_empty(),
-        Expr::Aggregate(_) | Expr::Nested(..) => follows_elements(a),
-        _ => false,
-    })
 }

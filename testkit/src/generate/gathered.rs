@@ -1,0 +1,91 @@
+//! Questions about groups of what elements of lists say, and of what they refer to.
+
+use super::draft::{About, Draft, Field, Kind, Part, Sequence, Ty};
+use super::paths::At;
+use super::questions::{self, Names, Parts};
+use super::rng::Rng;
+use std::fmt::Write;
+
+impl Draft {
+    /// Gives entities a list whose elements refer to others, and most questions groups of these.
+    pub(super) fn gather(&mut self, rng: &mut Rng) {
+        self.about = About::Elements;
+        for index in 1..self.entities.len() {
+            let mut part = |ty, optional| Part {
+                name: self.name("p"),
+                ty,
+                optional,
+            };
+            let parts = vec![
+                part(Ty::Ref(rng.below(index)), rng.percent(30)),
+                part(rng.one_of([|| Ty::Int, || Ty::Decimal])(), rng.percent(30)),
+            ];
+            let field = Field {
+                name: self.name("f"),
+                kind: Kind::Value {
+                    ty: Ty::List(Box::new(Ty::Record(parts))),
+                    optional: false,
+                    unique: false,
+                    sequence: Sequence::No,
+                },
+                key: false,
+            };
+            self.entities[index].fields.push(field);
+        }
+    }
+}
+
+/// Groups of what elements of a list say, mostly with aggregates that can be kept.
+pub(super) fn gathered(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
+    let referred = draft.referred_keys(at);
+    let Some((path, end, key)) = rng.pick(&referred) else {
+        return questions::grouped(rng, draft, at, names);
+    };
+    let mut keys = Vec::new();
+    if rng.percent(75) {
+        keys.push(key.clone());
+    }
+    if keys.is_empty() || rng.percent(20) {
+        let said = draft.end_scalar(rng, path, end, &Ty::is_ordered);
+        keys.extend(said.map(|(said, _)| said));
+    }
+    if keys.is_empty() || rng.percent(25) {
+        let own = draft.scalar(rng, at, &Ty::is_ordered);
+        keys.extend(own.map(|(own, _)| own));
+    }
+    keys.dedup();
+    if keys.is_empty() {
+        return questions::grouped(rng, draft, at, names);
+    }
+    let mut items = keys.clone();
+    for _ in 0..rng.between(1, 3) {
+        let kept = match rng.below(6) {
+            0 => Some("count(*)".to_owned()),
+            1 => Some(format!("count(distinct {key})")),
+            2 => draft
+                .end_scalar(rng, path, end, &Ty::is_ordered)
+                .map(|(said, _)| format!("{}({said})", rng.one_of(["count", "min", "max"]))),
+            _ => draft
+                .end_scalar(rng, path, end, &Ty::is_number)
+                .map(|(said, _)| format!("{}({said})", rng.one_of(["sum", "avg", "count"]))),
+        };
+        items.extend(kept);
+    }
+    let mut named = Vec::new();
+    for item in &items {
+        named.push((item, names.fresh("i")));
+    }
+    let mut text = String::new();
+    if rng.percent(25) {
+        questions::filter(rng, draft, at, names, &mut text);
+    }
+    let _ = write!(text, "\n  group by {}", keys.join(", "));
+    if rng.percent(60)
+        && let Some((_, name)) = rng.pick(&named)
+    {
+        let _ = write!(text, "\n  order by {name}{}", questions::direction(rng));
+        questions::limit(rng, names, &mut text, 40);
+    }
+    let items = named.iter().map(|(item, name)| format!("{item} as {name}"));
+    (items.collect::<Vec<_>>().join(", "), text)
+}
