@@ -699,6 +699,47 @@ error[E013]: `User` has no field `ix`
     );
 }
 
+/// A value that differs within a group and an aggregate that leads on from its rows are mended in
+/// different ways.
+#[test]
+fn values_that_are_no_group_s_say_why() {
+    let cases = [
+        ("title", "this value differs within a group", "aggregate it"),
+        (
+            "count(author.posts)",
+            "this aggregate leads to many from each row of a group",
+            "group by a value of the same path",
+        ),
+        (
+            "sum(lines.count) + 1",
+            "this aggregate leads to many from each row of a group",
+            "ask from where the path leads",
+        ),
+    ];
+    for (item, message, help) in cases {
+        let question = format!("question q (1/s) select {item} as x from Post group by status\n");
+        let text = format!("{MODEL}{question}");
+        let (_, found) = querent_compiler::parse("test", &text);
+        let told = to_text(&found, "test", &text, Style::Plain);
+        assert!(told.contains("error[E045]"), "{item}\n{told}");
+        assert!(told.contains(message) && told.contains(help), "{told}");
+    }
+}
+
+/// What an entity lacks may be in what could not be read of it.
+#[test]
+fn an_entity_that_cannot_be_read_to_its_end_lacks_nothing() {
+    for (text, expected) in [
+        ("entity A (1) {", &["E001"][..]),
+        ("entity A (1) {\n  x int\n  y int )\n}\n", &["E001"]),
+        ("entity A (1) {\n  x int\n}\n", &["E020"]),
+    ] {
+        let (_, found) = querent_compiler::parse("test", text);
+        let codes: Vec<&str> = found.iter().map(|d| d.code.id).collect();
+        assert_eq!(codes, expected, "{text}");
+    }
+}
+
 #[test]
 fn the_models_of_the_language_reference_are_accepted() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/language.md");

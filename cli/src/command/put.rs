@@ -109,15 +109,8 @@ fn put_pairs(
     let cells: Vec<&str> = pairs.iter().map(|p| p.value.as_str()).collect();
     let model = database.model();
     let row = RecordLayout::new(model, entity, Named::Argument, &keys)
-        .and_then(|layout| layout.row(model, &cells));
-    match row {
-        Ok(row) => put_batch(database, entity, vec![row], "refused", done, terminal),
-        Err(error) => {
-            done.rejected += 1;
-            terminal.remark(&format!("rejected: {error}"))?;
-            Ok(())
-        }
-    }
+        .and_then(|layout| layout.row(model, &cells))?;
+    put_batch(database, entity, vec![row], "refused", done, terminal)
 }
 
 /// Puts batch by batch, up to the first that is not put.

@@ -210,7 +210,7 @@ impl Resolver<'_> {
             };
             let mut key: Vec<usize> = keys.iter().filter_map(slot).collect();
             key.dedup();
-            if keys.is_empty() {
+            if keys.is_empty() && entity.whole {
                 let message = format!("the entity `{}` has no key", entity.name.text);
                 let found = Diagnostic::new(codes::KEY_MISSING, entity.name.span, message);
                 self.report(found.help("mark the fields that identify it with `key`"));

@@ -103,6 +103,8 @@ pub struct Entity {
     pub count: Option<Number>,
     /// Fields.
     pub fields: Vec<Field>,
+    /// Whether all of its fields could be read: what it lacks may be among the others.
+    pub whole: bool,
     /// `expires after`
     pub expires: Option<Number>,
 }

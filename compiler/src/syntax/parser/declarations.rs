@@ -84,7 +84,9 @@ impl Parser<'_> {
             None
         };
         self.expect(b'{', "before the fields")?;
+        let known = self.diagnostics.len();
         let fields = self.fields();
+        let whole = self.diagnostics.len() == known;
         let expires = if self.eat_words("expires", "after") {
             Some(self.number("a duration, such as `30d`")?)
         } else {
@@ -95,6 +97,7 @@ impl Parser<'_> {
             parent,
             count,
             fields,
+            whole,
             expires,
         })
     }
