@@ -315,8 +315,12 @@ fn attempt<'m>(
     learned: &mut Learned,
 ) -> Result<Option<Made<'m>>, DesignError> {
     let (mix, at) = mix_of(model, options)?;
-    let mut prepared = Prepared::after(model, options, at, learned)?;
+    let planner = prepare::candidates(model, options, at, learned)?;
     // A design that may lose facts has no home for the numbers.
+    if !options.lossy && learned.wishes(&planner) {
+        return Ok(None);
+    }
+    let mut prepared = Prepared::of(planner, options, at, learned)?;
     if !options.lossy && learned.wishes(prepared.planner()) {
         return Ok(None);
     }

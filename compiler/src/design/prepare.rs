@@ -44,18 +44,19 @@ impl<'m> Prepared<'m> {
         mix: usize,
         learned: &Learned,
     ) -> Result<Self, DesignError> {
+        let planner = candidates(model, options, mix, learned)?;
+        Self::of(planner, options, mix, learned)
+    }
+
+    /// The rest of an attempt whose candidates are there.
+    pub(super) fn of(
+        mut planner: Planner<'m>,
+        options: &'m Options,
+        mix: usize,
+        learned: &Learned,
+    ) -> Result<Self, DesignError> {
+        let model = planner.model;
         let weight = |rates: &[f64]| weight(rates, mix);
-        let mut planner = Planner::new(model, &options.target);
-        planner.pressure.learned.clone_from(learned);
-        if model.timed {
-            for change in &model.changes {
-                // How many a find gives is not known yet; what it takes for one is a start.
-                let found = vec![change::ONE; change::finds(change).len()];
-                let effects = change::effects(&planner.stats, change, &found).into_iter();
-                let rate = weight(&change.rates);
-                planner.pressure.effects.extend(effects.map(|e| (rate, e)));
-            }
-        }
         let enumerated = enumerate(&mut planner, options)?;
         let mut homes = if options.lossy {
             vec![]
@@ -276,15 +277,38 @@ struct Enumerated {
     finds: Vec<Vec<Vec<PlanOption>>>,
 }
 
-/// All options, over all candidates that any question or change calls for, or over what is given.
+/// A planner with all candidates that any question or change calls for; without any where structures
+/// are given.
+pub(super) fn candidates<'m>(
+    model: &'m Model,
+    options: &'m Options,
+    mix: usize,
+    learned: &Learned,
+) -> Result<Planner<'m>, DesignError> {
+    let mut planner = Planner::new(model, &options.target);
+    planner.pressure.learned.clone_from(learned);
+    if model.timed {
+        for change in &model.changes {
+            // How many a find gives is not known yet; what it takes for one is a start.
+            let found = vec![change::ONE; change::finds(change).len()];
+            let effects = change::effects(&planner.stats, change, &found).into_iter();
+            let rate = weight(&change.rates, mix);
+            planner.pressure.effects.extend(effects.map(|e| (rate, e)));
+        }
+    }
+    if options.given.is_none() {
+        planner.growing = true;
+        standing(&mut planner);
+        round(&mut planner).complete(model)?;
+        planner.unite_groups();
+    }
+    planner.growing = false;
+    Ok(planner)
+}
+
+/// All options, over all candidates, or over what is given.
 fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, DesignError> {
     let Some(given) = &options.given else {
-        standing(planner);
-        // The first round makes candidates, the second matches everything against all of them.
-        planner.growing = true;
-        round(planner).complete(planner.model)?;
-        planner.unite_groups();
-        planner.growing = false;
         return round(planner).complete(planner.model);
     };
     for structure in &given.structures {
@@ -298,7 +322,6 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
             planner.shapes.intern(planner.model, directory);
         }
     }
-    planner.growing = false;
     let mut found = round(planner);
     if !options.lossy {
         planner.growing = true;

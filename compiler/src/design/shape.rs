@@ -4,7 +4,7 @@ use crate::model::{
     Direction, EntityId, Expr, Field, Leaf, Model, Pred, ReferenceId, Split, Unfold,
 };
 use crate::view::{Kind, Structure};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A candidate, by position in the table.
 pub(crate) type ShapeId = usize;
@@ -28,6 +28,11 @@ pub(crate) struct Shape {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes {
     pub(crate) all: Vec<Shape>,
+    /// Those of an anchor by the first part of their key.
+    by_first: HashMap<(EntityId, Expr), Vec<ShapeId>>,
+    /// Those of an anchor whose first part may follow from other values: constants, buckets, salts,
+    /// numbers of sub-partitions.
+    by_function: HashMap<EntityId, Vec<ShapeId>>,
     /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
     /// aggregates: those make questions cheaper, which is for the person to decide.
     pub(crate) facts_only: bool,
@@ -55,26 +60,64 @@ impl Requirement {
 impl Shapes {
     /// The shape with this skeleton, if there is one; one that was given comes first.
     pub(crate) fn known(&self, skeleton: &Structure) -> Option<ShapeId> {
-        self.all
-            .iter()
-            .position(|s| s.structure.same_rows(skeleton))
+        self.alike(skeleton).next()
+    }
+
+    /// The shapes with this skeleton.
+    fn alike(&self, skeleton: &Structure) -> impl Iterator<Item = ShapeId> {
+        let first = skeleton.key().next();
+        let list = match first {
+            Some(first) if !may_follow(first) => {
+                self.by_first.get(&(skeleton.anchor, first.clone()))
+            }
+            _ => self.by_function.get(&skeleton.anchor),
+        };
+        let list = list.into_iter().flatten().copied();
+        list.filter(|&shape| self.get(shape).same_rows(skeleton))
+    }
+
+    /// The shapes of an anchor whose first key part is one of these values, or may follow from some.
+    pub(crate) fn beginning_with<'e>(
+        &self,
+        anchor: EntityId,
+        values: impl Iterator<Item = &'e Expr>,
+    ) -> Vec<ShapeId> {
+        let equal = values.filter_map(|e| self.by_first.get(&(anchor, e.clone())));
+        let follow = self.by_function.get(&anchor);
+        let mut found: Vec<ShapeId> = equal.chain(follow).flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn push(&mut self, shape: Shape) -> ShapeId {
+        let id = self.all.len();
+        let anchor = shape.structure.anchor;
+        match shape.structure.key().next() {
+            Some(first) if !may_follow(first) => {
+                let same = self.by_first.entry((anchor, first.clone()));
+                same.or_default().push(id);
+            }
+            _ => self.by_function.entry(anchor).or_default().push(id),
+        }
+        self.all.push(shape);
+        id
     }
 
     /// The shape with this skeleton whose columns are open, new or known.
     pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
-        let open = |s: &Shape| !s.given && s.structure.same_rows(&skeleton);
-        if let Some(known) = self.all.iter().position(open) {
+        let open = |shape: &ShapeId| self.all.get(*shape).is_some_and(|s| !s.given);
+        if let Some(known) = self.alike(&skeleton).find(open) {
             return known;
         }
         let identity = is_identity(model, &skeleton);
         let may_keep = self.facts_only.then(|| facts(model, skeleton.anchor));
-        self.all.push(Shape {
+        self.push(Shape {
             structure: skeleton,
             identity,
             given: false,
             may_keep,
-        });
-        self.all.len() - 1
+        })
     }
 
     /// From now on what was added may keep anything, too.
@@ -97,13 +140,12 @@ impl Shapes {
             let splits = splits.filter(|split| split.entity == structure.anchor);
             may_keep.extend(splits.map(Split::number));
         }
-        self.all.push(Shape {
+        self.push(Shape {
             structure,
             identity,
             given: true,
             may_keep: Some(may_keep),
-        });
-        self.all.len() - 1
+        })
     }
 
     /// Where the shape keeps an expression: the position in key parts and columns. A column is
@@ -180,6 +222,12 @@ impl Shapes {
         #[expect(clippy::indexing_slicing, reason = "ids come from `intern`")]
         &self.all[shape].structure
     }
+}
+
+/// Whether the value of a key part may follow from other values, without an equality of its own. The
+/// number of a sub-partition follows too, but no key begins with it.
+fn may_follow(part: &Expr) -> bool {
+    matches!(part, Expr::Call(..) | Expr::Const(_))
 }
 
 /// The leaves of an entity's key as paths from a node.

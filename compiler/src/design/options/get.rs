@@ -2,6 +2,7 @@
 
 use super::bind::{Partial, Wish, set_node};
 use super::matching::{List, Match, Parts, Problem, Through, gets, named};
+use super::measured::marked;
 use super::{Planner, Source, State};
 use crate::design::assumed::RANGE;
 use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};
@@ -83,12 +84,11 @@ impl Planner<'_> {
             problem.grow(self);
         }
         let mut out = Vec::new();
-        for shape in 0..self.shapes.all.len() {
+        for shape in problem.candidates(&self.shapes) {
             let s = self.shapes.get(shape);
-            if s.anchor != problem.entity {
-                continue;
-            }
-            for m in problem.matches(self, s, partial.state.frames) {
+            let found = problem.matches(self, s, partial.state.frames);
+            self.steps += found.len();
+            for m in found {
                 out.extend(self.get(partial, node, shape, problem, &m, filters, scope, wish));
             }
         }
@@ -96,7 +96,7 @@ impl Planner<'_> {
     }
 
     fn get(
-        &mut self,
+        &self,
         partial: &Partial,
         node: NodeId,
         shape: ShapeId,
@@ -106,18 +106,11 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Option<Partial> {
-        self.steps += 1;
-        let s = self.shapes.get(shape).clone();
+        let s = self.shapes.get(shape);
         let left = m.left(partial);
-        let order = self.wished_order(problem, m, &s, partial.state.frames)?;
-        let reach = self.reach(&s, m, problem, partial, &left, filters, scope, wish);
-        let identity = self.shapes.all.get(shape).is_some_and(|s| s.identity);
-        let width = if identity {
-            self.home_width(s.anchor)
-        } else {
-            let shape_scope = Scope::new(self.model, s.anchor, &s.over);
-            s.key().map(|e| self.stats.bytes(&shape_scope, e).avg).sum()
-        };
+        let order = self.wished_order(problem, m, s, partial.state.frames)?;
+        let reach = self.reach(shape, m, problem, partial, &left, filters, scope, wish);
+        let width = self.width_of(shape);
         let mut next = self.read(&partial.state, shape, m, &reach, width, order, false);
         let frame = next.frames - 1;
         set_node(
@@ -141,7 +134,7 @@ impl Planner<'_> {
     /// How much of a structure a match reads for each row of a state, as far as a limit lets it.
     pub(super) fn reach(
         &self,
-        s: &Structure,
+        shape: ShapeId,
         m: &Match,
         problem: &Problem,
         partial: &Partial,
@@ -151,16 +144,14 @@ impl Planner<'_> {
         wish: Option<&Wish>,
     ) -> Reach {
         // What gathers all salts, buckets or sub-partitions reads as many rows as if there were none.
-        let alike = |e: &&Expr| !m.gathered.contains(e);
-        let bound: Vec<&Expr> = m.bound.iter().filter(alike).collect();
-        let mut per = self.stats.rows_per(s, &bound) * m.named();
+        let bound = marked(&m.bound, |e| !m.gathered.contains(e));
+        let mut per = self.rows_per_of(shape, bound) * m.named();
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
-        let shape_scope = Scope::new(self.model, s.anchor, &s.over);
-        let compared = bound.iter().filter(|e| !m.computed.contains(e));
-        let narrowed = partial.narrowed * self.stats.values(&shape_scope, bound.iter().copied())
-            / self.stats.values(&shape_scope, compared.copied());
+        let compared = bound & !marked(&m.bound, |e| m.computed.contains(e));
+        let narrowed =
+            partial.narrowed * self.values_of(shape, bound) / self.values_of(shape, compared);
         let pass = self.stats.passes_left(scope, filters, left) * narrowed;
         let page = wish.and_then(|w| w.page.clone());
         // The cursor's values are those of the wished order, all of them.
@@ -193,15 +184,14 @@ impl Planner<'_> {
         order: Vec<(Term, Direction)>,
         outer: bool,
     ) -> State {
-        let s = self.shapes.get(shape);
         let mut next = state.clone();
         if let Some(through) = &m.through {
-            self.get_directory(&mut next, through, s, reach.per);
+            self.get_directory(&mut next, through, shape, reach.per);
         }
         let lists = self.lists(&mut next, &m.lists);
         let gets = next.rows * reach.elements;
         let rows = (state.rows * reach.per).max(0.0);
-        let cost = self.read_cost(self.stats.rows(s), gets, rows, width);
+        let cost = self.read_cost(self.rows_of(shape), gets, rows, width);
         next.cost += cost;
         next.rows = if outer { rows.max(state.rows) } else { rows };
         next.requires.insert(Requirement {
@@ -242,9 +232,10 @@ impl Planner<'_> {
         &self,
         state: &mut State,
         through: &Through,
-        s: &Structure,
+        shape: ShapeId,
         per: f64,
     ) {
+        let s = self.shapes.get(shape);
         let bound: Vec<&Expr> = s.partition.iter().take(through.before).collect();
         let directory = self.shapes.get(through.directory);
         let keys = named(&through.lists);
@@ -260,7 +251,8 @@ impl Planner<'_> {
         } else {
             listed
         };
-        let held = keys * self.stats.rows_per(s, &bound) / present;
+        let before = marked(&s.partition, |e| bound.contains(&e));
+        let held = keys * self.rows_per_of(shape, before) / present;
         let buckets = (per / held.max(1e-9)).clamp(1.0, present.max(1.0));
         let rows = state.rows * buckets * listed / present;
         let get = Get {
@@ -315,7 +307,7 @@ impl Planner<'_> {
     ) -> Op {
         let directory = ShapeId::from(get.structure);
         let gets = state.rows * gets(lists);
-        let among = self.stats.rows(self.shapes.get(directory));
+        let among = self.rows_of(directory);
         let cost = self.read_cost(among, gets, rows, 16.0);
         state.cost += cost;
         state.requires.insert(Requirement {

@@ -90,7 +90,7 @@ impl Planner<'_> {
         m.ordered &= direct;
         let wish = wish.filter(|_| direct);
         let order = self.wished_order(problem, &m, &s, start.state.frames)?;
-        let reach = self.reach(&s, &m, problem, start, &left, asked.filters, scope, wish);
+        let reach = self.reach(shape, &m, problem, start, &left, asked.filters, scope, wish);
         let always = asked.by.is_empty();
         let mut state = self.read(
             &start.state,

@@ -3,7 +3,7 @@
 use crate::design::assumed::LIST;
 use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
-use crate::design::shape::{ShapeId, skeleton};
+use crate::design::shape::{ShapeId, Shapes, skeleton};
 use crate::design::spread::{bucket_follows, everything, spread};
 use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Pred, Unfold};
 use crate::view::typing::Scope;
@@ -138,6 +138,21 @@ pub(super) struct Through {
 }
 
 impl Problem {
+    /// The candidates that may serve it. Where an outer row leads to it, only those whose key begins
+    /// with something known do.
+    pub(super) fn candidates(&self, shapes: &Shapes) -> Vec<ShapeId> {
+        if self.eqs.iter().any(|q| q.filter.is_none()) {
+            let known = self
+                .eqs
+                .iter()
+                .chain(self.exists.iter().flat_map(|e| &e.eqs));
+            return shapes.beginning_with(self.entity, known.map(|q| &q.expr));
+        }
+        let all = shapes.all.iter().enumerate();
+        let of = all.filter(|(_, s)| s.structure.anchor == self.entity);
+        of.map(|(shape, _)| shape).collect()
+    }
+
     /// Matches a structure over the problem's entity; the next frame of the plan is `frame`.
     pub(super) fn matches(&self, planner: &Planner, s: &Structure, frame: u16) -> Vec<Match> {
         if s.kind == Kind::Groups && s.over.is_empty() {

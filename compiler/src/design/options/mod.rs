@@ -13,6 +13,7 @@ mod implied;
 mod kept;
 mod locate;
 mod matching;
+mod measured;
 mod query;
 mod subquery;
 mod supply;
@@ -36,6 +37,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
 /// these, the cheapest ones. What is tried multiplies with every level.
 const BREADTH: [usize; 4] = [40, 10, 4, 2];
+/// So many times fewer are followed while candidates are made: what a partial plan calls for hardly
+/// depends on the candidates that it reads.
+const GROWING: usize = 4;
 /// After so many steps tried for one statement, and again after as many more, half as many partial
 /// plans are followed: a question of many nested parts is still planned in a moment.
 const STEPS: usize = 12000;
@@ -70,6 +74,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) within: Option<BTreeMap<ShapeId, BTreeSet<usize>>>,
     /// The candidates that were made of structures, as they fit the target.
     admitted: HashMap<Structure, Vec<ShapeId>>,
+    measured: measured::Measured,
     /// How deep inside subqueries the planner is.
     depth: usize,
     /// Steps tried for the statement at hand.
@@ -138,6 +143,7 @@ impl<'a> Planner<'a> {
             growing: true,
             within: None,
             admitted: HashMap::new(),
+            measured: measured::Measured::default(),
             depth: 0,
             steps: 0,
         }
@@ -149,6 +155,7 @@ impl<'a> Planner<'a> {
             .or(BREADTH.last())
             .copied()
             .unwrap_or(1);
+        let full = if self.growing { full / GROWING } else { full };
         (full >> self.tired()).max(1)
     }
 

@@ -305,10 +305,7 @@ impl Planner<'_> {
             })
             .collect();
         let mut next = state.clone();
-        let (among, width) = (
-            self.stats.rows(&structure),
-            self.home_width(structure.anchor),
-        );
+        let (among, width) = (self.rows_of(home), self.home_width(structure.anchor));
         let cost = self.read_cost(among, next.rows, next.rows, width);
         next.cost += cost;
         next.requires.insert(Requirement {

@@ -1,0 +1,70 @@
+//! What is worked out once of a candidate: how many rows it has, and how many values its key parts.
+//! The same few are asked for by thousands of partial plans.
+
+use super::Planner;
+use crate::design::shape::ShapeId;
+use crate::model::Expr;
+use crate::view::typing::Scope;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Figures of candidates, whose keys never change.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    rows: RefCell<HashMap<ShapeId, f64>>,
+    widths: RefCell<HashMap<ShapeId, f64>>,
+    values: RefCell<HashMap<(ShapeId, u64), f64>>,
+}
+
+impl Planner<'_> {
+    /// How many rows a candidate has.
+    pub(super) fn rows_of(&self, shape: ShapeId) -> f64 {
+        let measured = || self.stats.rows(self.shapes.get(shape));
+        *(self.measured.rows.borrow_mut().entry(shape)).or_insert_with(measured)
+    }
+
+    /// Bytes of a row as it is priced before its columns are known: of a home all that it may keep,
+    /// of others the key.
+    pub(super) fn width_of(&self, shape: ShapeId) -> f64 {
+        let measured = || {
+            let s = self.shapes.get(shape);
+            if self.shapes.all.get(shape).is_some_and(|s| s.identity) {
+                return self.home_width(s.anchor);
+            }
+            let scope = Scope::new(self.model, s.anchor, &s.over);
+            s.key().map(|e| self.stats.bytes(&scope, e).avg).sum()
+        };
+        *(self.measured.widths.borrow_mut().entry(shape)).or_insert_with(measured)
+    }
+
+    /// How many values the key parts of a candidate have together that are marked by their bits.
+    pub(super) fn values_of(&self, shape: ShapeId, parts: u64) -> f64 {
+        let measured = || {
+            let s = self.shapes.get(shape);
+            let scope = Scope::new(self.model, s.anchor, &s.over);
+            let marked = |i: &usize| *i < 64 && parts & (1 << i) != 0;
+            let exprs = s.key().enumerate().filter(|(i, _)| marked(i));
+            self.stats.values(&scope, exprs.map(|(_, e)| e))
+        };
+        *(self.measured.values.borrow_mut().entry((shape, parts))).or_insert_with(measured)
+    }
+
+    /// Rows per value of the key parts that are marked by their bits.
+    pub(super) fn rows_per_of(&self, shape: ShapeId, parts: u64) -> f64 {
+        let rows = self.rows_of(shape);
+        let per = (rows / self.values_of(shape, parts).max(1.0)).min(rows);
+        let len = self.shapes.get(shape).key_len();
+        if parts.count_ones() as usize == len {
+            per.min(1.0)
+        } else {
+            per
+        }
+    }
+}
+
+/// The bits of the first key parts that are of a kind.
+pub(super) fn marked(parts: &[Expr], of: impl Fn(&Expr) -> bool) -> u64 {
+    let bits = parts.iter().enumerate().take(64);
+    let bits = bits.filter(|(_, e)| of(e)).map(|(i, _)| 1 << i);
+    bits.fold(0, |all, bit: u64| all | bit)
+}
