@@ -23,6 +23,8 @@ pub(crate) struct Relaxed<'i> {
     pub(super) instance: &'i Instance,
     pub(super) parts: Vec<Part>,
     pub(super) columns: Vec<Vec<ItemId>>,
+    /// The demands that mention an item, in choices or triggers.
+    pub(super) mentions: Vec<Vec<usize>>,
     multipliers: usize,
     /// Whether the number of structures may bind.
     pub(super) capped: bool,
@@ -94,10 +96,19 @@ impl<'i> Relaxed<'i> {
                 columns[p].push(i);
             }
         }
+        let mut mentions: Vec<Vec<usize>> = vec![Vec::new(); instance.items.len()];
+        for (d, (part, demand)) in parts.iter().zip(&instance.demands).enumerate() {
+            for &i in part.items.iter().chain(demand.when.iter().flatten()) {
+                if mentions[i].last() != Some(&d) {
+                    mentions[i].push(d);
+                }
+            }
+        }
         Relaxed {
             instance,
             parts,
             columns,
+            mentions,
             multipliers,
             capped: instance.items.iter().filter(|i| i.structure).count() > instance.cap,
         }
@@ -239,68 +250,6 @@ impl<'i> Relaxed<'i> {
         any
     }
 
-    /// Follows what is fixed to its consequences; false if nothing can be met any more.
-    pub(crate) fn propagate(&self, scope: &mut Scope) -> bool {
-        let instance = self.instance;
-        loop {
-            let before = scope.fixed.iter().flatten().count();
-            let mut required = vec![false; instance.items.len()];
-            for (d, demand) in instance.demands.iter().enumerate() {
-                for (c, choice) in demand.choices.iter().enumerate() {
-                    scope.live[d][c] &= !choice
-                        .requires
-                        .iter()
-                        .any(|&i| scope.fixed[i] == Some(false));
-                    if scope.live[d][c] {
-                        choice.requires.iter().for_each(|&i| required[i] = true);
-                    }
-                }
-                for (w, when) in demand.when.iter().enumerate() {
-                    scope.open[d][w] = !when.iter().any(|&i| scope.fixed[i] == Some(false));
-                    scope.always[d] |= when.iter().all(|&i| scope.fixed[i] == Some(true));
-                }
-                if !scope.always[d] {
-                    if !scope.live[d].contains(&true) {
-                        forbid(&demand.when, &mut scope.fixed);
-                    }
-                    continue;
-                }
-                let mut live = (0..demand.choices.len()).filter(|&c| scope.live[d][c]);
-                let Some(first) = live.next() else {
-                    return false;
-                };
-                let rest: Vec<usize> = live.collect();
-                for &i in &demand.choices[first].requires {
-                    let all = |&c: &usize| demand.choices[c].requires.binary_search(&i).is_ok();
-                    if scope.fixed[i].is_none() && rest.iter().all(all) {
-                        scope.fixed[i] = Some(true);
-                    }
-                }
-            }
-            let mut structures = 0;
-            for (i, item) in instance.items.iter().enumerate() {
-                match item.parent {
-                    Some(p) if scope.fixed[i] == Some(true) => match scope.fixed[p] {
-                        Some(false) => return false,
-                        _ => scope.fixed[p] = Some(true),
-                    },
-                    Some(p) if scope.fixed[p] == Some(false) => scope.fixed[i] = Some(false),
-                    _ => {}
-                }
-                if scope.fixed[i].is_none() && !required[i] {
-                    scope.fixed[i] = Some(false);
-                }
-                structures += usize::from(item.structure && scope.fixed[i] == Some(true));
-            }
-            if structures > instance.cap {
-                return false;
-            }
-            if scope.fixed.iter().flatten().count() == before {
-                return true;
-            }
-        }
-    }
-
     /// The open item on which the relaxation is least of one mind, structures first; none if all
     /// are fixed.
     pub(crate) fn split_on(&self, scope: &Scope, bound: &Bound) -> Option<ItemId> {
@@ -315,16 +264,5 @@ impl<'i> Relaxed<'i> {
             (torn + 1e-3) * weight
         };
         open.max_by(|&a, &b| doubt(a).total_cmp(&doubt(b)).then(b.cmp(&a)))
-    }
-}
-
-/// Triggers of a demand that cannot be met do not stand: where one item alone is open, it is
-/// dropped.
-fn forbid(when: &[Vec<ItemId>], fixed: &mut Fixed) {
-    for set in when {
-        let mut open = set.iter().filter(|&&i| fixed[i] != Some(true));
-        if let (Some(&last), None) = (open.next(), open.next()) {
-            fixed[last] = Some(false);
-        }
     }
 }

@@ -21,6 +21,7 @@ mod improve;
 mod instance;
 mod lift;
 mod probe;
+mod propagate;
 mod reduce;
 mod state;
 mod steps;

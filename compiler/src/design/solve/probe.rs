@@ -68,20 +68,23 @@ pub(crate) fn probe(instance: &mut Instance) {
 fn stands_without(instance: &Instance) -> (Vec<Vec<ItemId>>, Vec<ItemId>) {
     let relaxed = Relaxed::new(instance);
     let mut out = vec![Vec::new(); instance.demands.len()];
+    let structures = (0..instance.items.len()).filter(|&i| instance.items[i].structure);
+    let mut scope = relaxed.scope(vec![None; instance.items.len()]);
+    let Some(mut wave) = relaxed.wave(&mut scope) else {
+        return (out, structures.collect());
+    };
+    let conditional: Vec<usize> = (0..instance.demands.len())
+        .filter(|&d| !instance.demands[d].always())
+        .collect();
     let mut must = Vec::new();
-    let structures = instance.items.iter().enumerate();
-    for (s, _) in structures.filter(|(_, i)| i.structure) {
-        let mut dropped = vec![None; instance.items.len()];
-        dropped[s] = Some(false);
-        let mut scope = relaxed.scope(dropped);
-        if !relaxed.propagate(&mut scope) {
-            must.push(s);
-            continue;
-        }
-        for (d, demand) in instance.demands.iter().enumerate() {
-            if scope.stands(d) && !demand.always() {
+    for s in structures {
+        let met = relaxed.without(&mut scope, &mut wave, s, &mut |scope| {
+            for &d in conditional.iter().filter(|&&d| scope.stands(d)) {
                 out[d].push(s);
             }
+        });
+        if !met {
+            must.push(s);
         }
     }
     (out, must)
