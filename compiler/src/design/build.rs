@@ -9,6 +9,7 @@ use super::shape::ShapeId;
 use crate::model::{Expr, Function, Model};
 use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Candidates to structures, and their columns to columns.
 pub(crate) struct Mapping {
@@ -97,7 +98,7 @@ impl Mapping {
                 outer,
                 estimate,
             } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let get = self.get(get, frames)?;
                 Op::Get {
                     input,
@@ -113,7 +114,7 @@ impl Mapping {
                 order,
                 estimate,
             } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let rewritten = lists
                     .iter()
                     .map(|list| list.iter().map(|t| self.term(t, frames)).collect());
@@ -154,7 +155,7 @@ impl Mapping {
                 }
             }
             Op::Elements { input, of } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let of = self.term(of, frames)?;
                 frames.push(None);
                 Op::Elements { input, of }
@@ -164,7 +165,7 @@ impl Mapping {
                 tests,
                 estimate,
             } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let tests: Option<Vec<_>> = tests.iter().map(|t| self.test(t, frames)).collect();
                 Op::Filter {
                     input,
@@ -173,7 +174,7 @@ impl Mapping {
                 }
             }
             Op::Distinct { input, by } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let by: Option<Vec<_>> = by.iter().map(|t| self.term(t, frames)).collect();
                 Op::Distinct { input, by: by? }
             }
@@ -182,7 +183,7 @@ impl Mapping {
                 by,
                 estimate,
             } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let by: Option<Vec<_>> = by
                     .iter()
                     .map(|(t, d)| Some((self.term(t, frames)?, *d)))
@@ -194,7 +195,7 @@ impl Mapping {
                 }
             }
             Op::Page { input, by, page } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let by: Option<Vec<_>> = by
                     .iter()
                     .map(|(t, d)| Some((self.term(t, frames)?, *d)))
@@ -206,7 +207,7 @@ impl Mapping {
                 }
             }
             Op::Limit { input, count, last } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 Op::Limit {
                     input,
                     count: self.term(count, frames)?,
@@ -220,7 +221,7 @@ impl Mapping {
                 always,
                 estimate,
             } => {
-                let input = Box::new(self.op(input, frames)?);
+                let input = Arc::new(self.op(input, frames)?);
                 let group: Option<Vec<_>> = group.iter().map(|t| self.term(t, frames)).collect();
                 let mut aggregates = aggregates.clone();
                 for a in &mut aggregates {
@@ -299,7 +300,7 @@ impl Mapping {
             ),
             Term::Sub(sub) => {
                 let mut inner = frames.to_vec();
-                Term::Sub(Box::new(match &**sub {
+                Term::Sub(Arc::new(match &**sub {
                     Sub::Nested(plan) => Sub::Nested(self.rewrite(plan, &mut inner)?),
                     Sub::Scalar(plan) => Sub::Scalar(self.rewrite(plan, &mut inner)?),
                     Sub::Values(plan) => Sub::Values(self.rewrite(plan, &mut inner)?),
@@ -330,7 +331,7 @@ impl Mapping {
             Test::IsNull(a) => Test::IsNull(self.term(a, frames)?),
             Test::Exists(op) => {
                 let mut inner = frames.to_vec();
-                Test::Exists(Box::new(self.op(op, &mut inner)?))
+                Test::Exists(Arc::new(self.op(op, &mut inner)?))
             }
         })
     }

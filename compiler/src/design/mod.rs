@@ -324,6 +324,11 @@ fn attempt<'m>(
     if !options.lossy && learned.wishes(prepared.planner()) {
         return Ok(None);
     }
+    // Whatever is chosen from this, it is to be chosen again from more.
+    if learned.attempts + 1 < ATTEMPTS && learned.refused(prepared.planner()) {
+        learned.attempts += 1;
+        return Ok(None);
+    }
     let selection = chosen(&mut prepared, options, at).ok_or(DesignError::Infeasible)?;
     let programme = prepared.programme(options);
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;

@@ -9,6 +9,7 @@
 use crate::model::{AggregateFn, Binary, Compare, Direction, Function, Page, ParamId, Type};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A structure of the design at hand, by position.
 pub type StructureId = u16;
@@ -61,7 +62,7 @@ pub enum Op {
     /// the application-side join.
     Get {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// What is read.
         get: Get,
         /// A tuple without a match is kept, with a frame of nulls.
@@ -74,7 +75,7 @@ pub enum Op {
     /// empty); appends a frame.
     Merge {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// The lists, at least one: each a parameter, or several terms.
         lists: Vec<Vec<Term>>,
         /// What is read for each combination.
@@ -103,14 +104,14 @@ pub enum Op {
     /// (0: value, 1: position, 2: map key). Inner: an empty collection drops the tuple.
     Elements {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// The collection.
         of: Term,
     },
     /// Tuples for which all tests hold.
     Filter {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// Tests.
         tests: Vec<Test>,
         /// Price.
@@ -119,14 +120,14 @@ pub enum Op {
     /// The first tuple for each distinct value of the terms; keeps the input's order.
     Distinct {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// Terms.
         by: Vec<Term>,
     },
     /// Sorts.
     Sort {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// Terms.
         by: Vec<(Term, Direction)>,
         /// Price.
@@ -136,7 +137,7 @@ pub enum Op {
     /// get could not start at the cursor by itself.
     Page {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// The complete order.
         by: Vec<(Term, Direction)>,
         /// The cursor.
@@ -145,7 +146,7 @@ pub enum Op {
     /// The first tuples.
     Limit {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// How many.
         count: Term,
         /// The last ones instead of the first, still in the input's order (`before` a cursor).
@@ -154,7 +155,7 @@ pub enum Op {
     /// Groups; the result is one computed frame (the group's terms, then the aggregates).
     Aggregate {
         /// Input.
-        input: Box<Op>,
+        input: Arc<Op>,
         /// Group terms.
         group: Vec<Term>,
         /// Aggregates.
@@ -202,7 +203,7 @@ impl Op {
             | Op::Sort { input, .. }
             | Op::Page { input, .. }
             | Op::Limit { input, .. }
-            | Op::Aggregate { input, .. } => input.charge(structure, cost),
+            | Op::Aggregate { input, .. } => Arc::make_mut(input).charge(structure, cost),
         }
     }
 }
@@ -292,7 +293,7 @@ pub enum Term {
     /// A record, null where the first term is null.
     Shape(Box<Term>, Vec<Term>),
     /// A subplan.
-    Sub(Box<Sub>),
+    Sub(Arc<Sub>),
 }
 
 /// A subplan as a value: the rows it yields for the outer tuple.
@@ -324,5 +325,5 @@ pub enum Test {
     /// Null.
     IsNull(Term),
     /// The subplan yields a tuple.
-    Exists(Box<Op>),
+    Exists(Arc<Op>),
 }

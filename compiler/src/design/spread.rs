@@ -254,10 +254,7 @@ impl Learned {
     /// Adds what an attempt shows: the columns that kept a plan out of it, and those of structures
     /// whose partitions break a limit. True where that is news.
     pub(crate) fn from(&mut self, attempt: &Planner, design: &Design) -> bool {
-        let mut news = false;
-        for (unspread, columns) in attempt.pressure.refused.borrow().iter() {
-            news |= self.add(unspread, columns);
-        }
+        let mut news = self.refused(attempt);
         let model = attempt.model;
         for s in &design.structures {
             let about = |w: &super::Finding| w.structure == s.name && w.of_a_partition();
@@ -266,6 +263,15 @@ impl Learned {
                 news |= self.add(&unspread, &s.columns);
                 news |= self.broken.insert(unspread);
             }
+        }
+        news
+    }
+
+    /// Takes in with which columns a limit refused candidates to plans; true where that is news.
+    pub(super) fn refused(&mut self, attempt: &Planner) -> bool {
+        let mut news = false;
+        for (unspread, columns) in attempt.pressure.refused.borrow().iter() {
+            news |= self.add(unspread, columns);
         }
         news
     }

@@ -10,6 +10,7 @@ use crate::model::{Aggregate, AggregateFn, Direction, Expr, Pred, Query};
 use crate::value::Value;
 use crate::view::typing::Scope;
 use crate::view::{KeyPart, key_size};
+use std::sync::Arc;
 
 /// A value of which an aggregate is the first in an order.
 struct Extreme {
@@ -108,9 +109,8 @@ impl Planner<'_> {
             let mut next = state.clone();
             next.cost += option.cost;
             next.requires = option.requires;
-            let value = Term::Sub(Box::new(Sub::Scalar(option.plan)));
-            next.known
-                .push((Expr::Aggregate(Box::new(a.clone())), value));
+            let value = Term::Sub(Arc::new(Sub::Scalar(option.plan)));
+            next.knows(Expr::Aggregate(Box::new(a.clone())), value);
             next
         });
         with.collect()
@@ -129,7 +129,7 @@ impl Planner<'_> {
         for mut state in found.into_iter().filter(|p| p.ordered).map(|p| p.state) {
             state.rows = state.rows.min(outer);
             state.op = Op::Limit {
-                input: Box::new(state.op),
+                input: Arc::new(state.op),
                 count: Term::Const(Value::Int(1)),
                 last: false,
             };

@@ -12,6 +12,7 @@ use crate::model::{Direction, Expr, NodeId, Page, Pred, Type};
 use crate::value::Value;
 use crate::view::Structure;
 use crate::view::typing::Scope;
+use std::sync::Arc;
 
 /// How much a match reads.
 pub(super) struct Reach {
@@ -50,7 +51,7 @@ fn merged(
     outer: bool,
     estimate: Estimate,
 ) -> Op {
-    let input = Box::new(input);
+    let input = Arc::new(input);
     if lists.is_empty() {
         Op::Get {
             input,
@@ -284,7 +285,7 @@ impl Planner<'_> {
         let op = self.read_directory(state, input, get, &through.lists, order, rows);
         state.op = if together {
             Op::Distinct {
-                input: Box::new(op),
+                input: Arc::new(op),
                 by: vec![bucket],
             }
         } else {
@@ -354,7 +355,7 @@ impl Planner<'_> {
             term,
             ty,
         };
-        Term::Sub(Box::new(Sub::Values(Plan {
+        Term::Sub(Arc::new(Sub::Values(Plan {
             outer: frame,
             root,
             output: vec![part],

@@ -9,6 +9,7 @@ use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term};
 use crate::design::shape::reference_paths;
 use crate::model::{Aggregate, Expr, Many, NodeId, Query, Type};
 use crate::view::typing::Scope;
+use std::sync::Arc;
 
 impl Planner<'_> {
     /// All ways to compute an aggregate over a subquery, as a plan of one row and one column.
@@ -56,7 +57,7 @@ impl Planner<'_> {
         let cost = state.rows * self.target.cost.sort_row;
         state.cost += cost;
         state.op = Op::Aggregate {
-            input: Box::new(state.op),
+            input: Arc::new(state.op),
             group: vec![],
             aggregates: vec![aggregation],
             always: true,

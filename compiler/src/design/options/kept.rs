@@ -15,6 +15,8 @@ use crate::design::spread::bucket_follows;
 use crate::model::{Aggregate, AggregateFn, Expr, Function, Model, Pred, Type, Unfold};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure, elements};
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// Bytes of a row of groups, as it is priced.
 const WIDTH: f64 = 16.0;
@@ -102,7 +104,7 @@ impl Planner<'_> {
             direct && always,
         );
         let frame = state.frames - 1;
-        state.known = known_of_key(&s, frame);
+        state.known = Rc::new(known_of_key(&s, frame));
         state.nodes = vec![None];
         let by: Option<Vec<Term>> = asked.by.iter().map(|e| self.term(&state, e)).collect();
         let by = by?;
@@ -111,7 +113,7 @@ impl Planner<'_> {
             let tests: Option<Vec<Test>> = left.map(|p| self.test(&state, p, &[])).collect();
             state.rows *= reach.pass;
             state.op = Op::Filter {
-                input: Box::new(state.op),
+                input: Arc::new(state.op),
                 tests: tests?,
                 estimate: Estimate {
                     rows: state.rows,
@@ -217,7 +219,8 @@ impl Planner<'_> {
         };
         let exprs = by.iter().cloned();
         let exprs = exprs.chain(parts.iter().map(|(a, _)| aggregate(a)));
-        state.known = exprs.enumerate().map(|(i, e)| (e, column(0, i))).collect();
+        let known = exprs.enumerate().map(|(i, e)| (e, column(0, i)));
+        state.known = Rc::new(known.collect());
         let aggregates = parts.into_iter().map(|(a, part)| match part {
             Part::Stored(of) => Aggregation {
                 function: a.function,
@@ -234,7 +237,7 @@ impl Planner<'_> {
         });
         state.op = Op::Aggregate {
             aggregates: aggregates.collect(),
-            input: Box::new(state.op),
+            input: Arc::new(state.op),
             group,
             always: by.is_empty(),
             estimate: Estimate {
@@ -281,7 +284,7 @@ fn as_it_is(
     group: Vec<Term>,
     parts: Vec<(&Aggregate, Part)>,
 ) -> State {
-    state.known = by.iter().cloned().zip(group).collect();
+    state.known = Rc::new(by.iter().cloned().zip(group).collect());
     for (a, part) in parts {
         let (Part::Stored(of) | Part::Each(of)) = part;
         let read = match a.function {
@@ -294,7 +297,7 @@ fn as_it_is(
             Some(read) => Term::Call(read, vec![of]),
             None => of,
         };
-        state.known.push((aggregate(a), value));
+        state.knows(aggregate(a), value);
     }
     state
 }

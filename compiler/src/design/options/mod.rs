@@ -33,6 +33,7 @@ use super::target::Target;
 use crate::model::{Expr, Model, NodeId, ReferenceId, Type};
 use crate::view::Structure;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
 /// these, the cheapest ones. What is tried multiplies with every level.
@@ -124,8 +125,9 @@ pub(crate) struct State {
     frames: u16,
     /// Sources of the nodes of the scope at hand, as far as they are bound.
     nodes: Vec<Option<Source>>,
-    /// Values that are known as a whole: subqueries, groups and aggregates.
-    known: Vec<(Expr, Term)>,
+    /// Values that are known as a whole: subqueries, groups and aggregates. Shared by the partial
+    /// plans that go on from here.
+    known: Rc<Vec<(Expr, Term)>>,
     rows: f64,
     cost: f64,
     requires: BTreeSet<Requirement>,
@@ -225,6 +227,11 @@ impl<'a> Planner<'a> {
 }
 
 impl State {
+    /// Knows one more value as a whole.
+    fn knows(&mut self, expr: Expr, term: Term) {
+        Rc::make_mut(&mut self.known).push((expr, term));
+    }
+
     /// The start of a plan, or of a subplan of a plan that has so many frames.
     fn start(
         frames: u16,
@@ -237,7 +244,7 @@ impl State {
             outer: frames,
             frames,
             nodes,
-            known: vec![],
+            known: Rc::default(),
             rows,
             cost: 0.0,
             requires,

@@ -11,6 +11,8 @@ use crate::model::{
 };
 use crate::value::Value;
 use crate::view::typing::{NodeType, Scope};
+use std::rc::Rc;
+use std::sync::Arc;
 
 impl Planner<'_> {
     /// All undominated ways to answer a query, from the start of a plan or inside one.
@@ -176,7 +178,7 @@ impl Planner<'_> {
                     state.frames += 1;
                     state.rows *= self.stats.fan(unfold, scope).avg;
                     state.op = Op::Elements {
-                        input: Box::new(state.op),
+                        input: Arc::new(state.op),
                         of,
                     };
                     set_node(
@@ -253,7 +255,7 @@ impl Planner<'_> {
                     ..Estimate::default()
                 };
                 state.op = Op::Filter {
-                    input: Box::new(state.op),
+                    input: Arc::new(state.op),
                     tests,
                     estimate,
                 };
@@ -340,17 +342,13 @@ impl Planner<'_> {
                 column: i as u16,
                 path: vec![],
             };
-            state.known = by
-                .iter()
-                .enumerate()
-                .map(|(i, e)| (e.clone(), column(i)))
-                .collect();
-            let behind = aggregates.iter().enumerate();
-            state.known.extend(
-                behind.map(|(i, a)| (Expr::Aggregate(Box::new(a.clone())), column(by.len() + i))),
-            );
+            let aggregates = aggregates.iter().cloned();
+            let aggregates = aggregates.map(|a| Expr::Aggregate(Box::new(a)));
+            let known = by.iter().cloned().chain(aggregates);
+            let known = known.enumerate().map(|(i, e)| (e, column(i)));
+            state.known = Rc::new(known.collect());
             state.op = Op::Aggregate {
-                input: Box::new(state.op),
+                input: Arc::new(state.op),
                 group,
                 aggregates: list,
                 always: by.is_empty(),
@@ -399,7 +397,7 @@ impl Planner<'_> {
                 }
                 if let (true, Some(page)) = (unpaged, &query.page) {
                     state.op = Op::Page {
-                        input: Box::new(state.op),
+                        input: Arc::new(state.op),
                         by,
                         page: page.clone(),
                     };
@@ -418,7 +416,7 @@ impl Planner<'_> {
                 }
                 let last = matches!(query.page, Some(Page::Before(_)));
                 state.op = Op::Limit {
-                    input: Box::new(state.op),
+                    input: Arc::new(state.op),
                     count,
                     last,
                 };
@@ -441,7 +439,7 @@ impl Planner<'_> {
             ..Estimate::default()
         };
         state.op = Op::Sort {
-            input: Box::new(state.op),
+            input: Arc::new(state.op),
             by,
             estimate,
         };

@@ -10,6 +10,7 @@ use crate::design::spread::FILL;
 use crate::model::{Expr, NodeId, Pred};
 use crate::view::elements;
 use crate::view::typing::Scope;
+use std::sync::Arc;
 impl Planner<'_> {
     /// Subqueries: kept with the row, answered by further steps of the plan, or by a subplan.
     pub(super) fn supply_subquery(
@@ -38,15 +39,15 @@ impl Planner<'_> {
             next.cost += option.cost;
             next.requires = option.requires;
             let term = if let Expr::Nested(..) = atom {
-                Term::Sub(Box::new(Sub::Nested(option.plan)))
+                Term::Sub(Arc::new(Sub::Nested(option.plan)))
             } else {
                 let joined = match when {
                     When::Always => self.join(&mut next, &option.plan),
                     When::Needed => None,
                 };
-                joined.unwrap_or_else(|| Term::Sub(Box::new(Sub::Scalar(option.plan))))
+                joined.unwrap_or_else(|| Term::Sub(Arc::new(Sub::Scalar(option.plan))))
             };
-            next.known.push((atom.clone(), term));
+            next.knows(atom.clone(), term);
             out.push(next);
         }
         out
@@ -75,7 +76,7 @@ impl Planner<'_> {
             } if get.eq.len() == self.shapes.get(get.structure.into()).key_len() => {
                 let (input, frames) = self.appended(base, input)?;
                 let joined = Op::Get {
-                    input: Box::new(input),
+                    input: Arc::new(input),
                     get: get.clone(),
                     outer: true,
                     estimate: *estimate,
@@ -191,7 +192,7 @@ impl Planner<'_> {
                 let mut next = state.clone();
                 next.cost += option.cost;
                 next.requires = option.requires;
-                (next, Test::Exists(Box::new(option.plan.root)))
+                (next, Test::Exists(Arc::new(option.plan.root)))
             })
             .collect()
     }

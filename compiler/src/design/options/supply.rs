@@ -7,6 +7,7 @@ use crate::design::shape::{Requirement, ShapeId, key_paths};
 use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
+use std::sync::Arc;
 
 /// Structures keyed alike cost the same to fetch from: no more than this many are weighed.
 const HOMES: usize = 2;
@@ -315,7 +316,7 @@ impl Planner<'_> {
         let frame = next.frames;
         next.frames += 1;
         next.op = Op::Get {
-            input: Box::new(next.op),
+            input: Arc::new(next.op),
             get: Get {
                 structure: home as u16,
                 eq: eq?,

@@ -344,14 +344,12 @@ impl Planner<'_> {
             let column = at as u16;
             let Expr::Path { node, leaf, .. } = atom else {
                 let path = vec![];
-                state.known.push((
-                    atom.clone(),
-                    Term::Column {
-                        frame,
-                        column,
-                        path,
-                    },
-                ));
+                let term = Term::Column {
+                    frame,
+                    column,
+                    path,
+                };
+                state.knows(atom.clone(), term);
                 continue;
             };
             // The first column of an element is its value; the others follow.

@@ -9,6 +9,7 @@ use crate::design::shape::{ShapeId, key_paths, reference_paths};
 use crate::model::{EntityId, Expr, Leaf, Many, NodeId, Pred, ReferenceId};
 use crate::view::Kind;
 use crate::view::typing::Scope;
+use std::sync::Arc;
 impl Planner<'_> {
     /// Walks: first the far end of a path, then back to the node, get by get.
     pub(super) fn walks(
@@ -272,7 +273,7 @@ impl Planner<'_> {
             .map(|k| self.locate(&partial.state, k))
             .collect();
         partial.state.op = Op::Distinct {
-            input: Box::new(partial.state.op),
+            input: Arc::new(partial.state.op),
             by: by?,
         };
         partial.ordered = false;

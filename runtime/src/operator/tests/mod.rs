@@ -19,6 +19,7 @@ use querent_compiler::model::{Compare, Direction, Page, ParamId, Type};
 use querent_compiler::value::Value;
 use random::{Random, World};
 use reader::TestReader;
+use std::sync::Arc;
 
 fn int(n: i64) -> Term {
     Term::Const(Value::Int(n))
@@ -45,7 +46,7 @@ fn get(structure: u16, eq: Vec<Term>) -> Get {
 
 fn read(input: Op, get: Get) -> Op {
     Op::Get {
-        input: Box::new(input),
+        input: Arc::new(input),
         get,
         outer: false,
         estimate: Estimate::default(),
@@ -54,7 +55,7 @@ fn read(input: Op, get: Get) -> Op {
 
 fn limit(input: Op, n: i64, last: bool) -> Op {
     Op::Limit {
-        input: Box::new(input),
+        input: Arc::new(input),
         count: int(n),
         last,
     }
@@ -194,7 +195,7 @@ proptest! {
         let scan = Get { reverse, ..get(0, if bound { vec![int(1)] } else { vec![] }) };
         let terms = by.map(|(at, direction)| (column(0, at), direction));
         let sort = Op::Sort {
-            input: Box::new(read(Op::Input, scan)),
+            input: Arc::new(read(Op::Input, scan)),
             by: terms.to_vec(),
             estimate: Estimate::default(),
         };
@@ -299,7 +300,7 @@ proptest! {
 
         // Behind a filter: up to the row that fills it, not one further.
         let tests = vec![Test::Compare(column(0, 4), Compare::Gt, Term::Const(Value::Float(0.0)))];
-        let filter = |input| Op::Filter { input: Box::new(input), tests: tests.clone(), estimate: Estimate::default() };
+        let filter = |input| Op::Filter { input: Arc::new(input), tests: tests.clone(), estimate: Estimate::default() };
         let (given, read_rows, _) = delivered(limit(filter(whole.clone()), n, false));
         let naive = Naive { world: &world, params: &[] };
         let all = naive.op(&whole, &[]);
@@ -318,7 +319,7 @@ proptest! {
             (column(0, c), direction)
         }).collect();
         let merge = Op::Merge {
-            input: Box::new(Op::Input), lists: vec![vec![int(0), int(1), int(2), int(1)]], get: each, order,
+            input: Arc::new(Op::Input), lists: vec![vec![int(0), int(1), int(2), int(1)]], get: each, order,
             estimate: Estimate::default(),
         };
         let (given, read_rows, _) = delivered(limit(merge, n, false));
@@ -449,7 +450,7 @@ fn steps_are_numbered_as_they_are_listed() {
         vec![],
     );
     inner.outer = 1;
-    let term = Term::Sub(Box::new(Sub::Nested(inner)));
+    let term = Term::Sub(Arc::new(Sub::Nested(inner)));
     let world = World::random(&mut Random::new(5));
     let plan = plan(read(Op::Input, get(0, vec![])), vec![term], vec![]);
     let reader = TestReader::<1>::new(&world.tables, None);

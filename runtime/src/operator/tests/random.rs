@@ -299,7 +299,7 @@ impl Random {
                 self.united_in_order(world, frames)
             };
         }
-        let input = Box::new(self.op(world, frames, size - 1, depth));
+        let input = Arc::new(self.op(world, frames, size - 1, depth));
         // What has nothing to work on is not worth testing often.
         let choices = if size == 1 && self.chance(80) { 5 } else { 12 };
         match self.below(choices) {
@@ -454,7 +454,7 @@ impl Random {
         }
         let estimate = Estimate::default();
         let mut op = Op::Get {
-            input: Box::new(Op::Input),
+            input: Arc::new(Op::Input),
             get,
             outer: false,
             estimate,
@@ -462,7 +462,7 @@ impl Random {
         if self.chance(30) {
             let tests = vec![self.test(world, frames, 0)];
             op = Op::Filter {
-                input: Box::new(op),
+                input: Arc::new(op),
                 tests,
                 estimate,
             };
@@ -481,12 +481,12 @@ impl Random {
                 })
                 .collect();
             op = Op::Sort {
-                input: Box::new(op),
+                input: Arc::new(op),
                 by: by.clone(),
                 estimate,
             };
             op = Op::Page {
-                input: Box::new(op),
+                input: Arc::new(op),
                 by,
                 page,
             };
@@ -494,7 +494,7 @@ impl Random {
         if self.chance(70) {
             let count = Term::Const(Value::Int(self.below(5) as i64));
             op = Op::Limit {
-                input: Box::new(op),
+                input: Arc::new(op),
                 count,
                 last: before,
             };
@@ -556,7 +556,7 @@ impl Random {
                 page: page.clone(),
             };
             let mut root = Op::Get {
-                input: Box::new(Op::Input),
+                input: Arc::new(Op::Input),
                 get,
                 outer: false,
                 estimate,
@@ -564,7 +564,7 @@ impl Random {
             if self.chance(30) {
                 let tests = vec![self.test(world, &inner, 1)];
                 root = Op::Filter {
-                    input: Box::new(root),
+                    input: Arc::new(root),
                     tests,
                     estimate,
                 };
@@ -572,7 +572,7 @@ impl Random {
             if self.chance(20) {
                 let by = [1, 2].map(|c| (column(at, c as u16), directed(c)));
                 root = Op::Sort {
-                    input: Box::new(root),
+                    input: Arc::new(root),
                     by: by.to_vec(),
                     estimate,
                 };
@@ -595,7 +595,7 @@ impl Random {
         }
         let count = Term::Const(Value::Int(self.below(6) as i64));
         Op::Limit {
-            input: Box::new(unite),
+            input: Arc::new(unite),
             count,
             last: before,
         }
@@ -699,7 +699,7 @@ impl Random {
     /// A count of the rows of a subplan.
     fn scalar(&mut self, world: &World, frames: &[Frame], depth: usize) -> Term {
         let mut inner = frames.to_vec();
-        let input = Box::new(self.op(world, &mut inner, 1, depth - 1));
+        let input = Arc::new(self.op(world, &mut inner, 1, depth - 1));
         let aggregates = vec![Aggregation {
             function: AggregateFn::Count,
             distinct: false,
@@ -723,7 +723,7 @@ impl Random {
             term,
             ty: Type::BigInt,
         }];
-        Term::Sub(Box::new(Sub::Scalar(Plan {
+        Term::Sub(Arc::new(Sub::Scalar(Plan {
             outer: frames.len() as u16,
             root,
             output,
@@ -768,7 +768,7 @@ impl Random {
                 let mut inner = frames.to_vec();
                 let root = self.op(world, &mut inner, 2, depth - 1);
                 let plan = self.output(world, root, frames.len(), &inner, depth - 1);
-                Term::Sub(Box::new(if self.chance(70) {
+                Term::Sub(Arc::new(if self.chance(70) {
                     Sub::Nested(plan)
                 } else {
                     Sub::Scalar(plan)
@@ -812,7 +812,7 @@ impl Random {
             5 => Test::IsNull(self.term(world, frames, depth)),
             6 if depth > 0 => {
                 let mut inner = frames.to_vec();
-                Test::Exists(Box::new(self.op(world, &mut inner, 2, depth - 1)))
+                Test::Exists(Arc::new(self.op(world, &mut inner, 2, depth - 1)))
             }
             _ => Test::Compare(
                 self.term(world, frames, depth),
