@@ -2,7 +2,7 @@
 //! get, by a walk of several, or by a scan.
 
 use super::atoms::{Mentions, rebase, rebase_pred};
-use super::matching::{Eq, EqValue, ExistsEq, Problem, Range};
+use super::matching::{By, Eq, EqValue, ExistsEq, Further, Problem, Range};
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Term};
 use crate::model::{Compare, Direction, EntityId, Expr, Leaf, Model, NodeId, Page, Pred, Unfold};
@@ -81,14 +81,7 @@ impl Planner<'_> {
         };
         let mut p = Problem {
             entity,
-            eqs: given
-                .iter()
-                .map(|(expr, term)| Eq {
-                    expr: expr.clone(),
-                    value: EqValue::One(term.clone()),
-                    filter: None,
-                })
-                .collect(),
+            eqs: given.iter().map(|(e, t)| Eq::given(e, t)).collect(),
             ranges: vec![],
             exists: vec![],
             order: None,
@@ -115,7 +108,7 @@ impl Planner<'_> {
                             });
                         }
                         Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge => {
-                            add_range(&mut p.ranges, expr, op, term, i);
+                            add_range(&mut p.ranges, expr, op, term, Some(i));
                         }
                         Compare::Eq | Compare::Ne => {}
                     }
@@ -214,7 +207,7 @@ impl Planner<'_> {
         None
     }
 
-    /// An `exists` some of whose conditions are equalities with known values.
+    /// An `exists` some of whose conditions compare with known values.
     fn exists_eq(
         &self,
         state: &State,
@@ -222,45 +215,93 @@ impl Planner<'_> {
         over: &[Unfold],
         pred: &Pred,
     ) -> Option<ExistsEq> {
-        let conditions = match pred {
+        let conditions: Vec<&Pred> = match pred {
             Pred::And(all) => all.iter().collect(),
             p => vec![p],
         };
         let mut eqs: Vec<Eq> = Vec::new();
-        let mut whole = true;
-        for condition in conditions {
-            let Pred::Compare(a, Compare::Eq, b) = condition else {
-                whole = false;
+        let mut each: Vec<Eq> = Vec::new();
+        let mut ranges: Vec<Range> = Vec::new();
+        for condition in &conditions {
+            let Some((expr, is)) = self.of_element(state, condition) else {
                 continue;
             };
-            let (expr, value) = if Mentions::of_expr(b).nodes.is_empty() {
-                (a, b)
-            } else {
-                (b, a)
-            };
-            let m = Mentions::of_expr(expr);
-            let keyed = is_key_expr(self.model, expr);
-            // The nodes of the `exists` are its own, not those of the state.
-            let given = Mentions::of_expr(value).nodes.is_empty();
-            let usable = keyed && given && !m.nodes.is_empty() && !m.nodes.contains(&0);
-            let term = self.term(state, value).filter(|_| usable);
-            let Some(term) = term.filter(|_| eqs.iter().all(|eq| eq.expr != *expr)) else {
-                whole = false;
-                continue;
-            };
-            eqs.push(Eq {
+            let eq = |value| Eq {
                 expr: expr.clone(),
-                value: EqValue::One(term),
+                value,
                 filter: None,
-            });
+            };
+            match is {
+                Is::One(term) if eqs.iter().all(|eq| eq.expr != *expr) => {
+                    eqs.push(eq(EqValue::One(term)));
+                }
+                Is::One(_) => {}
+                Is::Each(terms) => each.push(eq(EqValue::Each(terms))),
+                Is::Within(op, term) => add_range(&mut ranges, expr.clone(), op, term, None),
+            }
         }
-        (!eqs.is_empty()).then(|| ExistsEq {
+        let free = |expr: &Expr| eqs.iter().all(|eq| eq.expr != *expr);
+        each.retain(|eq| free(&eq.expr));
+        ranges.retain(|range| free(&range.expr));
+        // Each side of a range, and each equality, is one of the conditions.
+        let rest = conditions.len() - eqs.len();
+        let each = each.into_iter().map(|eq| Further {
+            by: By::Each(eq),
+            whole: rest == 1,
+        });
+        let ranges = ranges.into_iter().map(|range| Further {
+            whole: rest == range.sides().count(),
+            by: By::Range(range),
+        });
+        let further: Vec<Further> = each.chain(ranges).collect();
+        (!eqs.is_empty() || !further.is_empty()).then(|| ExistsEq {
             filter,
-            whole,
+            whole: rest == 0,
             over: over.to_vec(),
             eqs,
+            further,
         })
     }
+
+    /// A condition of an `exists` that compares a value of its own nodes, which may stand in a key,
+    /// with what is known.
+    fn of_element<'p>(&self, state: &State, condition: &'p Pred) -> Option<(&'p Expr, Is)> {
+        // The nodes of the `exists` are its own, not those of the state.
+        let given = |e: &Expr| Mentions::of_expr(e).nodes.is_empty();
+        let keyed = |e: &Expr| {
+            let nodes = Mentions::of_expr(e).nodes;
+            is_key_expr(self.model, e) && !nodes.is_empty() && !nodes.contains(&0)
+        };
+        let (expr, is) = match condition {
+            Pred::Compare(a, op, b) => {
+                let (expr, op, value) = if given(b) {
+                    (a, *op, b)
+                } else {
+                    (b, op.flipped(), a)
+                };
+                let term = self.term(state, value).filter(|_| given(value))?;
+                match op {
+                    Compare::Eq => (expr, Is::One(term)),
+                    Compare::Ne => return None,
+                    Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge => {
+                        (expr, Is::Within(op, term))
+                    }
+                }
+            }
+            Pred::InList(expr, list @ Expr::Param(..)) => {
+                (expr, Is::Each(vec![self.term(state, list)?]))
+            }
+            _ => return None,
+        };
+        keyed(expr).then_some((expr, is))
+    }
+}
+
+/// What a value is compared with.
+enum Is {
+    One(Term),
+    Each(Vec<Term>),
+    Within(Compare, Term),
 }
 
 pub(super) fn set_node(state: &mut State, node: NodeId, source: Source) {
@@ -284,7 +325,7 @@ pub(super) fn is_key_expr(model: &Model, expr: &Expr) -> bool {
     }
 }
 
-fn add_range(ranges: &mut Vec<Range>, expr: Expr, op: Compare, term: Term, filter: usize) {
+fn add_range(ranges: &mut Vec<Range>, expr: Expr, op: Compare, term: Term, filter: Option<usize>) {
     let at = if let Some(at) = ranges.iter().position(|r| r.expr == expr) {
         at
     } else {

@@ -123,6 +123,11 @@ impl Planner<'_> {
                 fetched: vec![],
             },
         );
+        if m.repeats {
+            let key = self.model.key_leaf_paths(problem.entity, node, &[], &[]);
+            let key: Option<Vec<Term>> = key.iter().map(|k| self.locate(&next, k)).collect();
+            self.distinct(&mut next, problem.entity, &key?);
+        }
         Some(Partial {
             state: next,
             left,

@@ -31,22 +31,65 @@ pub(super) struct Eq {
     pub(super) filter: Option<usize>,
 }
 
-/// Bounds of one expression.
+impl Eq {
+    /// One that leads from an outer row, or from the far end of a path.
+    pub(super) fn given(expr: &Expr, term: &Term) -> Eq {
+        Eq {
+            expr: expr.clone(),
+            value: EqValue::One(term.clone()),
+            filter: None,
+        }
+    }
+}
+
+/// Bounds of one expression, each with the filter that it makes good; none for the way from the far
+/// end of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub(super) expr: Expr,
-    pub(super) lower: Option<(Bound, usize)>,
-    pub(super) upper: Option<(Bound, usize)>,
+    pub(super) lower: Option<(Bound, Option<usize>)>,
+    pub(super) upper: Option<(Bound, Option<usize>)>,
 }
 
-/// An `exists` some of whose conditions are equalities.
+impl Range {
+    pub(super) fn sides(&self) -> impl Iterator<Item = &(Bound, Option<usize>)> {
+        self.lower.iter().chain(&self.upper)
+    }
+
+    /// Whether it is the way to what is looked for, and not optional.
+    fn leads(&self) -> bool {
+        self.sides().any(|(_, filter)| filter.is_none())
+    }
+}
+
+/// An `exists` some of whose conditions a get can use.
 #[derive(Clone, Debug)]
 pub(super) struct ExistsEq {
     pub(super) filter: usize,
-    /// They are all that it says: what they find meets it.
+    /// The equalities are all that it says: what they find meets it.
     pub(super) whole: bool,
     pub(super) over: Vec<Unfold>,
     pub(super) eqs: Vec<Eq>,
+    /// What can be used beside them, one at a time. An instance may have several elements that meet
+    /// it.
+    pub(super) further: Vec<Further>,
+}
+
+/// A condition that an instance may meet by several elements.
+#[derive(Clone, Debug)]
+pub(super) struct Further {
+    pub(super) by: By,
+    /// With the equalities it is all that the `exists` says.
+    pub(super) whole: bool,
+}
+
+/// What such a condition compares with.
+#[derive(Clone, Debug)]
+pub(super) enum By {
+    /// Several values.
+    Each(Eq),
+    /// Bounds.
+    Range(Range),
 }
 
 /// Find the instances of one entity.
@@ -92,6 +135,8 @@ pub(super) struct Match {
     pub(super) through: Option<Through>,
     /// All partitions are read.
     pub(super) scans: bool,
+    /// Several rows may be of one instance.
+    pub(super) repeats: bool,
 }
 
 /// A list over whose elements gets are merged.
@@ -141,12 +186,14 @@ impl Problem {
     /// The candidates that may serve it. Where an outer row leads to it, only those whose key begins
     /// with something known do.
     pub(super) fn candidates(&self, shapes: &Shapes) -> Vec<ShapeId> {
-        if self.eqs.iter().any(|q| q.filter.is_none()) {
+        if self.eqs.iter().any(|q| q.filter.is_none()) || self.ranges.iter().any(Range::leads) {
             let known = self
                 .eqs
                 .iter()
                 .chain(self.exists.iter().flat_map(|e| &e.eqs));
-            return shapes.beginning_with(self.entity, known.map(|q| &q.expr));
+            let known = known.map(|q| &q.expr);
+            let known = known.chain(self.ranges.iter().map(|r| &r.expr));
+            return shapes.beginning_with(self.entity, known);
         }
         let all = shapes.all.iter().enumerate();
         let of = all.filter(|(_, s)| s.structure.anchor == self.entity);
@@ -169,22 +216,55 @@ impl Problem {
         let over = |e: &&ExistsEq| !s.over.is_empty() && e.over == s.over;
         for exists in self.exists.iter().filter(over) {
             let must: Vec<&Eq> = exists.eqs.iter().collect();
-            let eqs = [own.as_slice(), &must].concat();
-            for mut m in self.match_key(planner, s, frame, &eqs, &must) {
-                if exists.whole && !m.scans {
-                    m.absorbed.push(exists.filter);
-                } else if !m.scans {
-                    // What else it says is still to be tested, and these with it.
-                    let bound = must.iter().map(|eq| eq.expr.clone());
-                    m.computed.extend(bound.filter(|e| m.bound.contains(e)));
-                }
-                found.push(m);
+            if !must.is_empty() {
+                let matched = self.match_elements(planner, s, frame, &must);
+                found.extend(matched.map(|m| m.meeting(exists.filter, exists.whole, &must)));
+            }
+            for further in &exists.further {
+                let mut must = must.clone();
+                let ranges = match &further.by {
+                    By::Each(eq) => {
+                        must.push(eq);
+                        vec![]
+                    }
+                    By::Range(range) => vec![range.clone()],
+                };
+                let problem = self.by_elements(ranges);
+                let matched = problem.match_elements(planner, s, frame, &must);
+                found.extend(matched.map(|m| Match {
+                    repeats: true,
+                    ordered: false,
+                    ..m.meeting(exists.filter, further.whole, &must)
+                }));
             }
         }
         for m in &mut found {
             m.absorbed.extend(&satisfied);
         }
         found
+    }
+
+    /// Matches a structure over elements of which these values are known.
+    fn match_elements<'m>(
+        &self,
+        planner: &'m Planner,
+        s: &'m Structure,
+        frame: u16,
+        must: &[&Eq],
+    ) -> impl Iterator<Item = Match> + use<'m> {
+        let own: Vec<&Eq> = self.eqs.iter().collect();
+        let eqs = [own.as_slice(), must].concat();
+        let found = self.match_key(planner, s, frame, &eqs, must);
+        found.into_iter().filter(|m| !m.scans)
+    }
+
+    /// The same problem, to be found by ranges of elements instead of its own, in no order.
+    fn by_elements(&self, ranges: Vec<Range>) -> Problem {
+        Problem {
+            ranges,
+            order: None,
+            ..self.clone()
+        }
     }
 
     /// Matches a structure of groups over what the problem is over.
@@ -268,10 +348,11 @@ impl Problem {
         if !all_bound(&outer) {
             return None;
         }
+        let led = self.ranges.iter().any(Range::leads);
         let capabilities = &planner.target.capabilities;
         if m.bound.len() < s.partition.len() && !capabilities.ordered_partitions {
             // All partitions can be read, in no order; a part of the partition key is no use.
-            let scan = must.is_empty() && outer.is_empty();
+            let scan = must.is_empty() && outer.is_empty() && !led;
             let scans = Match {
                 scans: true,
                 ..Match::default()
@@ -285,12 +366,14 @@ impl Problem {
         {
             if let Some((bound, filter)) = &range.lower {
                 m.lower = Some(bound.clone());
-                m.absorbed.push(*filter);
+                m.absorbed.extend(filter);
             }
             if let Some((bound, filter)) = &range.upper {
                 m.upper = Some(bound.clone());
-                m.absorbed.push(*filter);
+                m.absorbed.extend(filter);
             }
+        } else if led {
+            return None;
         }
         self.match_order(s, &mut m);
         m.narrow_directory(planner, s);
@@ -341,7 +424,26 @@ impl Problem {
             for exists in &self.exists {
                 let mut with = parts.clone();
                 with.extend(exists.eqs.iter().map(|q| q.expr.clone()));
-                self.grow_for(planner, &exists.over, &[], &with);
+                if !exists.eqs.is_empty() {
+                    self.grow_for(planner, &exists.over, &[], &with);
+                }
+                // To instances a walk leads; elements have no structure of their own.
+                let back = |u: &Unfold| matches!(u.many, Many::Back(_));
+                if exists.over.iter().any(back) {
+                    continue;
+                }
+                for further in &exists.further {
+                    let mut with = with.clone();
+                    let ranges = match &further.by {
+                        By::Each(eq) => {
+                            with.push(eq.expr.clone());
+                            vec![]
+                        }
+                        By::Range(range) => vec![range.clone()],
+                    };
+                    let problem = self.by_elements(ranges);
+                    problem.grow_for(planner, &exists.over, &[], &with);
+                }
             }
         }
         self.grow_partial(planner);
@@ -364,10 +466,7 @@ impl Problem {
                 .cloned()
                 .collect(),
             ranges: (self.ranges.iter())
-                .filter(|r| {
-                    let sides = [&r.lower, &r.upper].into_iter().flatten();
-                    sides.map(|(_, i)| *i).any(|i| !at.contains(&i))
-                })
+                .filter(|r| r.sides().any(|(_, i)| !made_good(*i)))
                 .cloned()
                 .collect(),
             exists: vec![],
@@ -378,7 +477,7 @@ impl Problem {
     }
 
     fn grow_for(&self, planner: &mut Planner, over: &[Unfold], filter: &[Pred], parts: &[Expr]) {
-        let unbound = self.eqs.is_empty() && self.exists.is_empty();
+        let unbound = self.eqs.is_empty() && self.exists.iter().all(|e| e.eqs.is_empty());
         let mut suffixes: Vec<Vec<(Expr, Direction)>> = vec![vec![]];
         if let Some(order) = self.order.as_ref().filter(|o| !o.is_empty()) {
             suffixes.push(order.clone());
@@ -591,6 +690,19 @@ pub(super) fn named(lists: &[List]) -> f64 {
 }
 
 impl Match {
+    /// As one that finds what meets a filter by these equalities: they are all that it says, or what
+    /// else it says is still to be tested, and these with it.
+    fn meeting(mut self, filter: usize, whole: bool, by: &[&Eq]) -> Match {
+        if whole {
+            self.absorbed.push(filter);
+        } else {
+            let bound = by.iter().map(|eq| eq.expr.clone());
+            let bound: Vec<Expr> = bound.filter(|e| self.bound.contains(e)).collect();
+            self.computed.extend(bound);
+        }
+        self
+    }
+
     /// The value of an equality; of several, each of them, by a list of its own. None where there
     /// are as many lists as there may be.
     fn value(&mut self, eq: &Eq, most: usize) -> Option<Term> {

@@ -2,7 +2,7 @@
 
 use super::atoms::rebase;
 use super::bind::{Partial, Wish, set_node};
-use super::matching::{Eq, EqValue, ExistsEq, Problem};
+use super::matching::{By, Eq, EqValue, ExistsEq, Problem, Range};
 use super::{Planner, Source, State};
 use crate::design::plan::{Op, Term};
 use crate::design::shape::{ShapeId, key_paths, reference_paths};
@@ -10,6 +10,17 @@ use crate::model::{EntityId, Expr, Leaf, Many, NodeId, Pred, ReferenceId};
 use crate::view::Kind;
 use crate::view::typing::Scope;
 use std::sync::Arc;
+
+/// The far end of a path to many, and what is known of it.
+struct FarEnd<'s> {
+    far: EntityId,
+    /// The reference back, and the steps before it.
+    reference: ReferenceId,
+    steps: &'s [ReferenceId],
+    eqs: Vec<Eq>,
+    ranges: Vec<Range>,
+}
+
 impl Planner<'_> {
     /// Walks: first the far end of a path, then back to the node, get by get.
     pub(super) fn walks(
@@ -61,7 +72,8 @@ impl Planner<'_> {
                 leaf: leaf.clone(),
             };
             let unique = matches!(leaf, Leaf::Attribute(a, _) if self.model.attribute(*a).unique);
-            let starts = self.hop(&partial.state, far, vec![(value, term.clone())], None);
+            let eqs = vec![Eq::given(&value, term)];
+            let starts = self.hop(&partial.state, far, eqs, vec![], None);
             for (start, tmp) in starts {
                 let mut next = partial.clone();
                 next.state = start.state;
@@ -125,7 +137,8 @@ impl Planner<'_> {
                     next.extend(found.into_iter().map(|p| (p, node)));
                 } else {
                     let from = self.model.reference(step).entity;
-                    let hops = self.hop(&state, from, given, None);
+                    let eqs = given.iter().map(|(e, t)| Eq::given(e, t)).collect();
+                    let hops = self.hop(&state, from, eqs, vec![], None);
                     next.extend(hops.into_iter().map(|(hop, tmp)| {
                         (
                             Partial {
@@ -181,26 +194,72 @@ impl Planner<'_> {
             return vec![];
         };
         let far = self.model.reference(reference).entity;
-        let Some(given) = exists
-            .eqs
-            .iter()
-            .map(|q| match &q.value {
-                EqValue::One(term) => {
-                    Some((rebase(&q.expr, &|n| (n == 1).then_some(0))?, term.clone()))
-                }
-                EqValue::Each(_) => None,
-            })
-            .collect::<Option<Vec<_>>>()
-        else {
+        let zero = |e: &Expr| rebase(e, &|n| (n == 1).then_some(0));
+        let at_far_end = |q: &Eq| {
+            let expr = zero(&q.expr)?;
+            Some(Eq { expr, ..q.clone() })
+        };
+        let eqs: Option<Vec<Eq>> = exists.eqs.iter().map(at_far_end).collect();
+        let Some(eqs) = eqs else {
             return vec![];
         };
+        let mut ways = Vec::new();
+        if !eqs.is_empty() {
+            ways.push((eqs.clone(), vec![], exists.whole));
+        }
+        for further in &exists.further {
+            let (mut eqs, mut ranges) = (eqs.clone(), vec![]);
+            match &further.by {
+                By::Each(eq) => eqs.extend(at_far_end(eq)),
+                By::Range(range) => ranges.extend(zero(&range.expr).map(|expr| Range {
+                    expr,
+                    ..range.clone()
+                })),
+            }
+            if eqs.len() + ranges.len() > exists.eqs.len() {
+                ways.push((eqs, ranges, further.whole));
+            }
+        }
+        let mut out = Vec::new();
+        for (eqs, ranges, whole) in ways {
+            let way = FarEnd {
+                far,
+                reference,
+                steps: &unfold.steps,
+                eqs,
+                ranges,
+            };
+            let mut here = partial.clone();
+            here.left.retain(|&i| i != exists.filter || !whole);
+            out.extend(self.walk_from(&here, node, entity, way, filters, scope, wish));
+        }
+        out
+    }
+
+    /// From the far end of a path to many, found by what is known of it, back to the node.
+    fn walk_from(
+        &mut self,
+        partial: &Partial,
+        node: NodeId,
+        entity: EntityId,
+        way: FarEnd,
+        filters: &[Pred],
+        scope: &Scope,
+        wish: Option<&Wish>,
+    ) -> Vec<Partial> {
+        let FarEnd {
+            far,
+            reference,
+            steps,
+            eqs,
+            ranges,
+        } = way;
         let mut here = partial.clone();
-        here.left.retain(|&i| i != exists.filter || !exists.whole);
-        let once = unfold.steps.is_empty() && self.names_once(far, reference, &given);
+        let once = steps.is_empty() && ranges.is_empty() && self.names_once(far, reference, &eqs);
         let wish = wish.filter(|_| once);
         let wish = wish.and_then(|w| self.wish_at_far_end(w, node, entity, reference, &here));
         let mut out = Vec::new();
-        for (hop, tmp) in self.hop(&partial.state, far, given, wish.as_ref()) {
+        for (hop, tmp) in self.hop(&partial.state, far, eqs, ranges, wish.as_ref()) {
             let target = self.model.reference(reference).target;
             let keys = self.model.key_leaf_paths(target, tmp, &[], &[reference]);
             for state in self.supply(hop.state, scope, &keys) {
@@ -208,25 +267,23 @@ impl Planner<'_> {
                     keys.iter().map(|k| self.locate(&state, k)).collect();
                 let Some(terms) = terms else { continue };
                 here.state = state;
-                let to = match unfold.steps.as_slice() {
+                if !once {
+                    self.distinct(&mut here.state, target, &terms);
+                }
+                let to = match steps {
                     [] => key_paths(self.model, entity),
                     [step] => reference_paths(self.model, *step),
                     _ => continue,
                 };
                 let given: Vec<_> = to.into_iter().zip(terms).collect();
                 let mut found = self.bind_from(&here, node, entity, &given, filters, scope, None);
-                if unfold.steps.is_empty() && !self.model.reference(reference).optional {
+                if steps.is_empty() && !self.model.reference(reference).optional {
                     found.extend(known_by_key(&here, node, &given));
                 }
                 for p in &mut found {
                     (p.ordered, p.paged) = (hop.ordered, hop.paged);
                 }
-                if once {
-                    out.extend(found);
-                } else {
-                    let each = found.into_iter();
-                    out.extend(each.filter_map(|p| self.distinct(p, node, entity)));
-                }
+                out.extend(found);
             }
         }
         out
@@ -234,10 +291,12 @@ impl Planner<'_> {
 
     /// Whether those that are found by these values lead to each instance once at most: what leads
     /// there is all that is left of their key.
-    fn names_once(&self, far: EntityId, reference: ReferenceId, given: &[(Expr, Term)]) -> bool {
+    fn names_once(&self, far: EntityId, reference: ReferenceId, eqs: &[Eq]) -> bool {
         let leading = reference_paths(self.model, reference);
+        let one = |q: &Eq| matches!(q.value, EqValue::One(_));
         let mut key = key_paths(self.model, far).into_iter();
-        key.all(|part| leading.contains(&part) || given.iter().any(|(e, _)| *e == part))
+        eqs.iter().all(one)
+            && key.all(|part| leading.contains(&part) || eqs.iter().any(|q| q.expr == part))
     }
 
     /// What is wished of instances, wished of what leads to each of them once: their order, where
@@ -265,19 +324,16 @@ impl Planner<'_> {
         })
     }
 
-    fn distinct(&self, mut partial: Partial, node: NodeId, entity: EntityId) -> Option<Partial> {
-        let by: Option<Vec<Term>> = self
-            .model
-            .key_leaf_paths(entity, node, &[], &[])
-            .iter()
-            .map(|k| self.locate(&partial.state, k))
-            .collect();
-        partial.state.op = Op::Distinct {
-            input: Arc::new(partial.state.op),
-            by: by?,
+    /// Each instance that rows lead to once, before anything of it is read.
+    pub(super) fn distinct(&self, state: &mut State, target: EntityId, key: &[Term]) {
+        let all = self.stats.count(target).max(1.0);
+        let met = all * (1.0 - (1.0 - 1.0 / all).powf(state.rows));
+        state.rows = met.min(state.rows);
+        let input = std::mem::replace(&mut state.op, Op::Input);
+        state.op = Op::Distinct {
+            input: Arc::new(input),
+            by: key.to_vec(),
         };
-        partial.ordered = false;
-        Some(partial)
     }
 
     /// Binds an instance in passing, as a node of its own behind those of the query.
@@ -285,22 +341,16 @@ impl Planner<'_> {
         &mut self,
         state: &State,
         entity: EntityId,
-        given: Vec<(Expr, Term)>,
+        eqs: Vec<Eq>,
+        ranges: Vec<Range>,
         wish: Option<&Wish>,
     ) -> Vec<(Partial, NodeId)> {
         let entity = self.model.entity(entity).root;
         let tmp = state.nodes.len().max(64) as NodeId;
         let problem = Problem {
             entity,
-            eqs: given
-                .into_iter()
-                .map(|(expr, term)| Eq {
-                    expr,
-                    value: EqValue::One(term),
-                    filter: None,
-                })
-                .collect(),
-            ranges: vec![],
+            eqs,
+            ranges,
             exists: vec![],
             order: wish.map(|w| w.order.clone()),
             holds: vec![],
