@@ -219,7 +219,8 @@ impl std::fmt::Display for DesignError {
 impl std::error::Error for DesignError {}
 
 /// How often a design that breaks a limit of partitions is made again with what it has shown: each
-/// time at least one structure is known to keep more than was assumed.
+/// time at least one structure is known to keep more than was assumed. As often an attempt may end
+/// before it is solved.
 const ATTEMPTS: usize = 6;
 /// How often plans are looked for among what was chosen, as long as each time makes the design
 /// cheaper by this fraction.
@@ -316,17 +317,11 @@ fn attempt<'m>(
 ) -> Result<Option<Made<'m>>, DesignError> {
     let (mix, at) = mix_of(model, options)?;
     let planner = prepare::candidates(model, options, at, learned)?;
-    // A design that may lose facts has no home for the numbers.
-    if !options.lossy && learned.wishes(&planner) {
+    if learned.early(&planner, options) {
         return Ok(None);
     }
     let mut prepared = Prepared::of(planner, options, at, learned)?;
-    if !options.lossy && learned.wishes(prepared.planner()) {
-        return Ok(None);
-    }
-    // Whatever is chosen from this, it is to be chosen again from more.
-    if learned.attempts + 1 < ATTEMPTS && learned.refused(prepared.planner()) {
-        learned.attempts += 1;
+    if learned.early(prepared.planner(), options) {
         return Ok(None);
     }
     let selection = chosen(&mut prepared, options, at).ok_or(DesignError::Infeasible)?;

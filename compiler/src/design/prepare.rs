@@ -299,7 +299,9 @@ pub(super) fn candidates<'m>(
     if options.given.is_none() {
         planner.growing = true;
         standing(&mut planner);
-        round(&mut planner).complete(model)?;
+        let found = round(&mut planner).complete(model)?;
+        // What limits refuse to these plans is known before all of them are there.
+        found.tried(&planner, mix);
         planner.unite_groups();
     }
     planner.growing = false;

@@ -7,7 +7,6 @@
 //! by the same difference, so that "the latest ten" needs no lower bound: the buckets are walked
 //! from the directory, newest first. Salts need none: all of them are read and merged.
 
-use super::Design;
 use super::change::Effect;
 use super::options::Planner;
 use super::plan::Term;
@@ -15,6 +14,7 @@ use super::popular_key::{Wish, split_by};
 use super::shape::{ShapeId, field_paths, is_identity, key_paths};
 use super::sizes::{Flows, contents, regular, write_units};
 use super::target::Columns;
+use super::{ATTEMPTS, Design, Options};
 use crate::model::{Direction, Expr, Function, Model, Split, Type};
 use crate::value::Value;
 use crate::view::typing::Scope;
@@ -231,8 +231,10 @@ pub(crate) struct Learned {
     pub(super) given: usize,
     /// Their capacities are what a design needs: none is made smaller for a plan that reads more.
     pub(super) settled: bool,
-    /// Designs made so far.
+    /// Designs made so far, and attempts that ended before they were solved because a limit refused
+    /// something.
     pub(super) attempts: usize,
+    refusals: usize,
     columns: BTreeMap<Structure, Vec<Expr>>,
     /// Those that broke a limit in a design: they are not offered as they are any more.
     broken: BTreeSet<Structure>,
@@ -265,6 +267,18 @@ impl Learned {
             }
         }
         news
+    }
+
+    /// Takes in what an attempt has shown before it is solved; true where that is news: whatever is
+    /// chosen from it is to be chosen again from more.
+    pub(super) fn early(&mut self, attempt: &Planner, options: &Options) -> bool {
+        // A design that may lose facts has no home for the numbers of sub-partitions.
+        if !options.lossy && self.wishes(attempt) {
+            return true;
+        }
+        let refused = self.refusals < ATTEMPTS && self.refused(attempt);
+        self.refusals += usize::from(refused);
+        refused
     }
 
     /// Takes in with which columns a limit refused candidates to plans; true where that is news.

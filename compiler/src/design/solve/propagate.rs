@@ -73,12 +73,11 @@ impl Relaxed<'_> {
         seen: &mut dyn FnMut(&Scope),
     ) -> bool {
         let structures = wave.structures;
-        let met = match scope.fixed[item] {
-            Some(kept) => !kept,
-            None => {
-                wave.fix(scope, item, false);
-                self.follow(scope, wave)
-            }
+        let met = if let Some(kept) = scope.fixed[item] {
+            !kept
+        } else {
+            wave.fix(scope, item, false);
+            self.follow(scope, wave)
         };
         if met {
             seen(scope);
