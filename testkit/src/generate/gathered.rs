@@ -41,6 +41,9 @@ pub(super) fn gathered(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names)
     let Some((path, end, key)) = rng.pick(&referred) else {
         return questions::grouped(rng, draft, at, names);
     };
+    if rng.percent(40) {
+        return found(rng, draft, at, (path, end, key), names);
+    }
     let mut keys = Vec::new();
     if rng.percent(75) {
         keys.push(key.clone());
@@ -88,4 +91,48 @@ pub(super) fn gathered(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names)
     }
     let items = named.iter().map(|(item, name)| format!("{item} as {name}"));
     (items.collect::<Vec<_>>().join(", "), text)
+}
+
+/// Instances, or how many there are, by what one of their elements says: structures of groups are by
+/// the same values, and those of several elements of one instance are read, too.
+fn found(
+    rng: &mut Rng,
+    draft: &Draft,
+    at: &At,
+    (path, end, key): (&str, &At, &str),
+    names: &mut Names,
+) -> Parts {
+    let said = draft.end_scalar(rng, path, end, &Ty::is_ordered);
+    let said = said.map_or_else(|| key.to_owned(), |(said, _)| said);
+    let inside = |of: &str| of.strip_prefix(path).unwrap_or(of)[1..].to_owned();
+    let mut x = || format!("${}", names.fresh("x"));
+    let condition = match rng.below(6) {
+        0 | 1 => format!("{key} = {}", x()),
+        2 => format!("{key} in {}", x()),
+        3 => format!("{said} {} {}", rng.one_of([">=", "<", "="]), x()),
+        _ => {
+            let op = rng.one_of([">=", "<"]);
+            let (key, said) = (inside(key), inside(&said));
+            format!("any {path} ({key} = {} and {said} {op} {})", x(), x())
+        }
+    };
+    let own = draft.scalar(rng, at, &Ty::is_ordered).map(|(own, _)| own);
+    let mut text = format!("\n  where {condition}");
+    match own.filter(|_| rng.percent(70)) {
+        None => ("count(*) as i".into(), text),
+        Some(own) => {
+            if rng.percent(30) {
+                let _ = write!(text, " and {own} {} {}", rng.one_of(["=", ">="]), x());
+            }
+            if rng.percent(25) {
+                let _ = write!(text, "\n  group by {own}");
+                return (format!("{own} as i, count(*) as j"), text);
+            }
+            if rng.percent(40) {
+                let _ = write!(text, "\n  order by i{}", questions::direction(rng));
+                questions::limit(rng, names, &mut text, 40);
+            }
+            (format!("{own} as i"), text)
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::design::assumed::LIST;
 use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
-use crate::design::shape::{ShapeId, Shapes, skeleton};
+use crate::design::shape::{ShapeId, Shapes, key_paths, skeleton};
 use crate::design::spread::{bucket_follows, everything, spread};
 use crate::model::{Direction, EntityId, Expr, Function, Many, Model, Pred, Unfold};
 use crate::view::typing::Scope;
@@ -231,11 +231,7 @@ impl Problem {
                 };
                 let problem = self.by_elements(ranges);
                 let matched = problem.match_elements(planner, s, frame, &must);
-                found.extend(matched.map(|m| Match {
-                    repeats: true,
-                    ordered: false,
-                    ..m.meeting(exists.filter, further.whole, &must)
-                }));
+                found.extend(matched.map(|m| m.meeting(exists.filter, further.whole, &must)));
             }
         }
         for m in &mut found {
@@ -244,7 +240,9 @@ impl Problem {
         found
     }
 
-    /// Matches a structure over elements of which these values are known.
+    /// Matches a structure over elements of which these values are known. Each row must be of one
+    /// instance: a group of several says nothing of how many there are. And where what tells its
+    /// rows apart is not of the instance alone, several are of the same one.
     fn match_elements<'m>(
         &self,
         planner: &'m Planner,
@@ -252,10 +250,26 @@ impl Problem {
         frame: u16,
         must: &[&Eq],
     ) -> impl Iterator<Item = Match> + use<'m> {
+        let mut key = key_paths(planner.model, s.anchor).into_iter();
+        let of_one = key.all(|leaf| s.key().any(|e| *e == leaf));
         let own: Vec<&Eq> = self.eqs.iter().collect();
         let eqs = [own.as_slice(), must].concat();
-        let found = self.match_key(planner, s, frame, &eqs, must);
-        found.into_iter().filter(|m| !m.scans)
+        let found = if of_one {
+            self.match_key(planner, s, frame, &eqs, must)
+        } else {
+            vec![]
+        };
+        found.into_iter().filter(|m| !m.scans).map(|m| {
+            let fixed =
+                |e: &&Expr| m.bound.contains(e) && !m.gathered.contains(e) && !m.listed.contains(e);
+            let of_instance = |e: &Expr| Mentions::of_expr(e).nodes.iter().all(|&n| n == 0);
+            let repeats = s.key().any(|e| !fixed(&e) && !of_instance(e));
+            Match {
+                repeats,
+                ordered: m.ordered && !repeats,
+                ..m
+            }
+        })
     }
 
     /// The same problem, to be found by ranges of elements instead of its own, in no order.
