@@ -560,6 +560,12 @@ impl Planner<'_> {
         {
             return false;
         }
+        // No get finds a piece of no value, which a person's structure may have.
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let null = |part: &Expr| scope.type_of(self.model, &[], part).1;
+        if spread.split.is_none() && s.partition.get(m.bound.len()).is_some_and(null) {
+            return false;
+        }
         let salted = m.bound.len() + 1 == s.partition.len();
         let term = match (spread.split, spread.salts) {
             (None, Some(n)) if salted => {
