@@ -216,13 +216,15 @@ fn groups_by(s: &Structure, part: &dyn Fn(&Expr) -> bool) -> bool {
 
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
 /// of an order is one too, and so are groups that are put together, a read of a structure that
-/// leaves out rows, and merges over more than one list: of several conditions, or of the pieces of
+/// leaves out rows, instances that a range or a list finds several times, and merges over more than
+/// one list: of several conditions, or of the pieces of
 /// several partitions.
 fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
     let name = |step: &Json| step["op"].as_str().unwrap_or_default().to_owned();
     let (mut before, mut earlier) = (String::new(), String::new());
-    // The structure that was read last.
+    // The structure that was read last, and whether by a range.
     let mut last: Option<&str> = None;
+    let mut ranged = false;
     for step in steps {
         let this = name(step);
         if step["lists"].as_u64().is_some_and(|lists| lists > 1) {
@@ -237,6 +239,16 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
         if let Some(buckets) = buckets {
             *counted.entry(buckets.into()).or_default() += 1;
         }
+        // Instances are told apart that rows lead to several times.
+        let several = match (before.as_str(), this.as_str()) {
+            ("get" | "follow", "distinct") if ranged => Some("instances of a range"),
+            ("merge", "distinct") if !listed => Some("instances of a list"),
+            _ => None,
+        };
+        if let Some(several) = several {
+            *counted.entry(several.into()).or_default() += 1;
+        }
+        ranged = !step["range"].is_null();
         if this == "aggregate" && before == "limit" {
             *counted.entry("first value".into()).or_default() += 1;
         }

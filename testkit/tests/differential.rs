@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 21] = [
+const STEPS: [&str; 23] = [
     "get",
     "follow",
     "scan",
@@ -58,6 +58,8 @@ const STEPS: [&str; 21] = [
     "rows that may outgrow",
     "put together",
     "partial",
+    "instances of a range",
+    "instances of a list",
     "numbers left out",
 ];
 

@@ -30,8 +30,7 @@ pub(crate) struct Shapes {
     pub(crate) all: Vec<Shape>,
     /// Those of an anchor by the first part of their key.
     by_first: HashMap<(EntityId, Expr), Vec<ShapeId>>,
-    /// Those of an anchor whose first part may follow from other values: constants, buckets, salts,
-    /// numbers of sub-partitions.
+    /// Those of an anchor whose first part may follow from other values.
     by_function: HashMap<EntityId, Vec<ShapeId>>,
     /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
     /// aggregates: those make questions cheaper, which is for the person to decide.
@@ -224,9 +223,10 @@ impl Shapes {
     }
 }
 
-/// Whether the value of a key part may follow from other values, without an equality of its own. The
-/// number of a sub-partition follows too, but no key begins with it.
-fn may_follow(part: &Expr) -> bool {
+/// Whether the value of a key part may follow from other values, without an equality of its own: it
+/// is a constant, a bucket or a salt. The number of a sub-partition follows too, but no key begins
+/// with it.
+pub(crate) fn may_follow(part: &Expr) -> bool {
     matches!(part, Expr::Call(..) | Expr::Const(_))
 }
 
@@ -280,7 +280,13 @@ pub(crate) fn is_identity(model: &Model, s: &Structure) -> bool {
         && s.over.is_empty()
         && s.filter.is_empty()
         && s.key().all(|e| of_key(e, &leaves))
-        && leaves.iter().all(|leaf| s.key().any(|e| e == leaf))
+        && names_instance(model, s)
+}
+
+/// Whether each row of a structure is of one instance of its anchor: its key is in the structure's.
+pub(crate) fn names_instance(model: &Model, s: &Structure) -> bool {
+    let mut leaves = key_paths(model, s.anchor).into_iter();
+    leaves.all(|leaf| s.key().any(|e| *e == leaf))
 }
 
 /// A skeleton: key parts without columns. The key is completed so that it determines the binding,

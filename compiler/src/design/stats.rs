@@ -426,13 +426,8 @@ impl Stats<'_> {
     pub(crate) fn rows_per(&self, s: &Structure, bound: &[&Expr]) -> f64 {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let rows = self.rows(s);
-        let groups = self.values(&scope, bound.iter().copied());
-        let per = (rows / groups.max(1.0)).min(rows);
-        if s.key().all(|e| bound.contains(&e)) {
-            per.min(1.0)
-        } else {
-            per
-        }
+        let values = self.values(&scope, bound.iter().copied());
+        rows_each(rows, values, s.key().all(|e| bound.contains(&e)))
     }
 
     /// Whether the whole key of the instance at the end of a way is given.
@@ -502,4 +497,10 @@ impl Stats<'_> {
 
 fn type_cardinality(model: &Model, ty: &Type, count: f64) -> f64 {
     model.values_of(ty).unwrap_or(count)
+}
+
+/// Rows for each of so many values of key parts, at most one where these are the whole key.
+pub(crate) fn rows_each(rows: f64, values: f64, whole: bool) -> f64 {
+    let per = (rows / values.max(1.0)).min(rows);
+    if whole { per.min(1.0) } else { per }
 }

@@ -2,7 +2,7 @@
 //! get, by a walk of several, or by a scan.
 
 use super::atoms::{Mentions, rebase, rebase_pred};
-use super::matching::{By, Eq, EqValue, ExistsEq, Further, Problem, Range};
+use super::problem::{Eq, EqValue, ExistsBy, Problem, Range, Way};
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Term};
 use crate::model::{Compare, Direction, EntityId, Expr, Leaf, Model, NodeId, Page, Pred, Unfold};
@@ -149,7 +149,7 @@ impl Planner<'_> {
                     filter: Some(filter),
                 }) if inside(*from) == Some(0) => {
                     p.exists
-                        .extend(self.exists_eq(&partial.state, i, over, filter));
+                        .extend(self.exists_by(&partial.state, i, over, filter));
                 }
                 _ => {}
             }
@@ -207,14 +207,15 @@ impl Planner<'_> {
         None
     }
 
-    /// An `exists` some of whose conditions compare with known values.
-    fn exists_eq(
+    /// An `exists` some of whose conditions compare with known values: found by its equalities, and
+    /// by these with one list or one range.
+    fn exists_by(
         &self,
         state: &State,
         filter: usize,
         over: &[Unfold],
         pred: &Pred,
-    ) -> Option<ExistsEq> {
+    ) -> Option<ExistsBy> {
         let conditions: Vec<&Pred> = match pred {
             Pred::And(all) => all.iter().collect(),
             p => vec![p],
@@ -244,22 +245,23 @@ impl Planner<'_> {
         each.retain(|eq| free(&eq.expr));
         ranges.retain(|range| free(&range.expr));
         // Each side of a range, and each equality, is one of the conditions.
-        let rest = conditions.len() - eqs.len();
-        let each = each.into_iter().map(|eq| Further {
-            by: By::Each(eq),
-            whole: rest == 1,
-        });
-        let ranges = ranges.into_iter().map(|range| Further {
-            whole: rest == range.sides().count(),
-            by: By::Range(range),
-        });
-        let further: Vec<Further> = each.chain(ranges).collect();
-        (!eqs.is_empty() || !further.is_empty()).then(|| ExistsEq {
+        let way = |each: Option<Eq>, range: Option<Range>| {
+            let sides = range.as_ref().map_or(0, |range| range.sides().count());
+            let eqs: Vec<Eq> = eqs.iter().cloned().chain(each).collect();
+            Way {
+                whole: eqs.len() + sides == conditions.len(),
+                eqs,
+                range,
+            }
+        };
+        let equal = (!eqs.is_empty()).then(|| way(None, None)).into_iter();
+        let each = each.into_iter().map(|eq| way(Some(eq), None));
+        let within = ranges.into_iter().map(|range| way(None, Some(range)));
+        let ways: Vec<Way> = equal.chain(each).chain(within).collect();
+        (!ways.is_empty()).then(|| ExistsBy {
             filter,
-            whole: rest == 0,
             over: over.to_vec(),
-            eqs,
-            further,
+            ways,
         })
     }
 

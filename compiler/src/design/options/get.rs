@@ -1,8 +1,10 @@
 //! Binding a node by one get (or a merge of several, or a scan), from every candidate that serves it.
 
 use super::bind::{Partial, Wish, set_node};
-use super::matching::{List, Match, Parts, Problem, Through, gets, named};
+use super::matching::Match;
 use super::measured::marked;
+use super::pieces::{List, Parts, Through, gets, named};
+use super::problem::Problem;
 use super::{Planner, Source, State};
 use crate::design::assumed::RANGE;
 use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};

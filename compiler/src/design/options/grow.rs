@@ -8,7 +8,7 @@ use super::Planner;
 use super::atoms::Mentions;
 use super::bind::is_key_expr;
 use super::kept::{Asked, is_kept, maintainable};
-use super::matching::{EqValue, Problem};
+use super::problem::{EqValue, Problem};
 use crate::design::shape::skeleton;
 use crate::design::spread::everything;
 use crate::model::{Direction, Expr, Model, Pred};

@@ -7,7 +7,8 @@
 
 use super::atoms::Mentions;
 use super::bind::{Partial, Wish, is_key_expr};
-use super::matching::{Match, Problem};
+use super::matching::Match;
+use super::problem::Problem;
 use super::{Planner, State};
 use crate::design::plan::{Aggregation, Estimate, Op, Term, Test};
 use crate::design::shape::ShapeId;

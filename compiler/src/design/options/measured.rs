@@ -3,6 +3,7 @@
 
 use super::Planner;
 use crate::design::shape::ShapeId;
+use crate::design::stats::rows_each;
 use crate::model::Expr;
 use crate::view::typing::Scope;
 use std::cell::RefCell;
@@ -51,14 +52,8 @@ impl Planner<'_> {
 
     /// Rows per value of the key parts that are marked by their bits.
     pub(super) fn rows_per_of(&self, shape: ShapeId, parts: u64) -> f64 {
-        let rows = self.rows_of(shape);
-        let per = (rows / self.values_of(shape, parts).max(1.0)).min(rows);
-        let len = self.shapes.get(shape).key_len();
-        if parts.count_ones() as usize == len {
-            per.min(1.0)
-        } else {
-            per
-        }
+        let whole = parts.count_ones() as usize == self.shapes.get(shape).key_len();
+        rows_each(self.rows_of(shape), self.values_of(shape, parts), whole)
     }
 }
 

@@ -9,19 +9,22 @@ mod extreme;
 mod get;
 mod group;
 mod grow;
+mod grow_lists;
 mod implied;
 mod kept;
 mod locate;
 mod matching;
 mod measured;
+mod pieces;
+mod problem;
 mod query;
 mod subquery;
 mod supply;
 mod unite;
 mod walk;
 
+pub(crate) use grow_lists::determines;
 pub(crate) use kept::{is_counter, maintainable};
-pub(crate) use matching::determines;
 pub use query::free_order;
 
 use super::marks::{marks, may_be_within};

@@ -3,7 +3,7 @@
 
 use super::{Fetched, Planner, Source, State};
 use crate::design::plan::{Estimate, Get, Op, StructureId, Term};
-use crate::design::shape::{Requirement, ShapeId, key_paths};
+use crate::design::shape::{Requirement, ShapeId, key_paths, names_instance};
 use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
@@ -191,12 +191,7 @@ impl Planner<'_> {
     /// determines the anchor.
     pub(super) fn can_copy(&self, shape: ShapeId) -> bool {
         let s = self.shapes.get(shape);
-        let anchored = || {
-            key_paths(self.model, s.anchor)
-                .iter()
-                .all(|leaf| s.key().any(|e| e == leaf))
-        };
-        s.kind == Kind::Lists || anchored()
+        s.kind == Kind::Lists || names_instance(self.model, s)
     }
 
     /// The state with the atoms as columns of a candidate that is `skip` steps into their paths.

@@ -2,7 +2,7 @@
 
 use super::atoms::rebase;
 use super::bind::{Partial, Wish, set_node};
-use super::matching::{By, Eq, EqValue, ExistsEq, Problem, Range};
+use super::problem::{Eq, EqValue, ExistsBy, Problem, Range, Way};
 use super::{Planner, Source, State};
 use crate::design::plan::{Op, Term};
 use crate::design::shape::{ShapeId, key_paths, reference_paths};
@@ -17,8 +17,7 @@ struct FarEnd<'s> {
     /// The reference back, and the steps before it.
     reference: ReferenceId,
     steps: &'s [ReferenceId],
-    eqs: Vec<Eq>,
-    ranges: Vec<Range>,
+    way: Way,
 }
 
 impl Planner<'_> {
@@ -73,7 +72,7 @@ impl Planner<'_> {
             };
             let unique = matches!(leaf, Leaf::Attribute(a, _) if self.model.attribute(*a).unique);
             let eqs = vec![Eq::given(&value, term)];
-            let starts = self.hop(&partial.state, far, eqs, vec![], None);
+            let starts = self.hop(&partial.state, far, eqs, None, None);
             for (start, tmp) in starts {
                 let mut next = partial.clone();
                 next.state = start.state;
@@ -138,7 +137,7 @@ impl Planner<'_> {
                 } else {
                     let from = self.model.reference(step).entity;
                     let eqs = given.iter().map(|(e, t)| Eq::given(e, t)).collect();
-                    let hops = self.hop(&state, from, eqs, vec![], None);
+                    let hops = self.hop(&state, from, eqs, None, None);
                     next.extend(hops.into_iter().map(|(hop, tmp)| {
                         (
                             Partial {
@@ -182,7 +181,7 @@ impl Planner<'_> {
         partial: &Partial,
         node: NodeId,
         entity: EntityId,
-        exists: &ExistsEq,
+        exists: &ExistsBy,
         filters: &[Pred],
         scope: &Scope,
         wish: Option<&Wish>,
@@ -194,44 +193,20 @@ impl Planner<'_> {
             return vec![];
         };
         let far = self.model.reference(reference).entity;
-        let zero = |e: &Expr| rebase(e, &|n| (n == 1).then_some(0));
-        let at_far_end = |q: &Eq| {
-            let expr = zero(&q.expr)?;
-            Some(Eq { expr, ..q.clone() })
-        };
-        let eqs: Option<Vec<Eq>> = exists.eqs.iter().map(at_far_end).collect();
-        let Some(eqs) = eqs else {
-            return vec![];
-        };
-        let mut ways = Vec::new();
-        if !eqs.is_empty() {
-            ways.push((eqs.clone(), vec![], exists.whole));
-        }
-        for further in &exists.further {
-            let (mut eqs, mut ranges) = (eqs.clone(), vec![]);
-            match &further.by {
-                By::Each(eq) => eqs.extend(at_far_end(eq)),
-                By::Range(range) => ranges.extend(zero(&range.expr).map(|expr| Range {
-                    expr,
-                    ..range.clone()
-                })),
-            }
-            if eqs.len() + ranges.len() > exists.eqs.len() {
-                ways.push((eqs, ranges, further.whole));
-            }
-        }
         let mut out = Vec::new();
-        for (eqs, ranges, whole) in ways {
-            let way = FarEnd {
+        for way in &exists.ways {
+            let Some(way) = at_far_end(way) else {
+                continue;
+            };
+            let mut here = partial.clone();
+            here.left.retain(|&i| i != exists.filter || !way.whole);
+            let from = FarEnd {
                 far,
                 reference,
                 steps: &unfold.steps,
-                eqs,
-                ranges,
+                way,
             };
-            let mut here = partial.clone();
-            here.left.retain(|&i| i != exists.filter || !whole);
-            out.extend(self.walk_from(&here, node, entity, way, filters, scope, wish));
+            out.extend(self.walk_from(&here, node, entity, from, filters, scope, wish));
         }
         out
     }
@@ -242,7 +217,7 @@ impl Planner<'_> {
         partial: &Partial,
         node: NodeId,
         entity: EntityId,
-        way: FarEnd,
+        from: FarEnd,
         filters: &[Pred],
         scope: &Scope,
         wish: Option<&Wish>,
@@ -251,15 +226,14 @@ impl Planner<'_> {
             far,
             reference,
             steps,
-            eqs,
-            ranges,
-        } = way;
+            way,
+        } = from;
         let mut here = partial.clone();
-        let once = steps.is_empty() && ranges.is_empty() && self.names_once(far, reference, &eqs);
+        let once = steps.is_empty() && self.names_once(far, reference, &way);
         let wish = wish.filter(|_| once);
         let wish = wish.and_then(|w| self.wish_at_far_end(w, node, entity, reference, &here));
         let mut out = Vec::new();
-        for (hop, tmp) in self.hop(&partial.state, far, eqs, ranges, wish.as_ref()) {
+        for (hop, tmp) in self.hop(&partial.state, far, way.eqs, way.range, wish.as_ref()) {
             let target = self.model.reference(reference).target;
             let keys = self.model.key_leaf_paths(target, tmp, &[], &[reference]);
             for state in self.supply(hop.state, scope, &keys) {
@@ -291,12 +265,11 @@ impl Planner<'_> {
 
     /// Whether those that are found by these values lead to each instance once at most: what leads
     /// there is all that is left of their key.
-    fn names_once(&self, far: EntityId, reference: ReferenceId, eqs: &[Eq]) -> bool {
+    fn names_once(&self, far: EntityId, reference: ReferenceId, way: &Way) -> bool {
         let leading = reference_paths(self.model, reference);
-        let one = |q: &Eq| matches!(q.value, EqValue::One(_));
+        let fixed = |part: &Expr| way.eqs.iter().any(|q| q.expr == *part);
         let mut key = key_paths(self.model, far).into_iter();
-        eqs.iter().all(one)
-            && key.all(|part| leading.contains(&part) || eqs.iter().any(|q| q.expr == part))
+        !way.is_loose() && key.all(|part| leading.contains(&part) || fixed(&part))
     }
 
     /// What is wished of instances, wished of what leads to each of them once: their order, where
@@ -342,7 +315,7 @@ impl Planner<'_> {
         state: &State,
         entity: EntityId,
         eqs: Vec<Eq>,
-        ranges: Vec<Range>,
+        range: Option<Range>,
         wish: Option<&Wish>,
     ) -> Vec<(Partial, NodeId)> {
         let entity = self.model.entity(entity).root;
@@ -350,7 +323,7 @@ impl Planner<'_> {
         let problem = Problem {
             entity,
             eqs,
-            ranges,
+            ranges: range.into_iter().collect(),
             exists: vec![],
             order: wish.map(|w| w.order.clone()),
             holds: vec![],
@@ -400,6 +373,27 @@ impl Planner<'_> {
         }
         self.spread_shapes(s)
     }
+}
+
+/// A way of an `exists` over one path as conditions on the instance at its end.
+fn at_far_end(way: &Way) -> Option<Way> {
+    let zero = |e: &Expr| rebase(e, &|n| (n == 1).then_some(0));
+    let eqs = way.eqs.iter().map(|q| {
+        let expr = zero(&q.expr)?;
+        Some(Eq { expr, ..q.clone() })
+    });
+    let range = match &way.range {
+        None => None,
+        Some(range) => Some(Range {
+            expr: zero(&range.expr)?,
+            ..range.clone()
+        }),
+    };
+    Some(Way {
+        eqs: eqs.collect::<Option<_>>()?,
+        range,
+        whole: way.whole,
+    })
 }
 
 /// A node whose key is known, bound without a get: that what refers to it is there says that it is.
