@@ -744,8 +744,10 @@ fn groups_by_what_elements_refer_to_are_kept() {
                     where any lines (item.price > 5) group by kind\n";
     let model = read("m", &format!("{LINES}{question}"));
     let made = design(&model, &options("embedded")).unwrap();
+    let entity = |s: &Structure| &model.entity(s.anchor).name;
+    let copied = |s: &&Structure| entity(s) == "Ord" && !s.filter.is_empty();
     assert!(
-        made.structures.iter().all(|s| s.filter.is_empty()),
+        !made.structures.iter().any(|s| copied(&s)),
         "{:?}",
         names(&made)
     );

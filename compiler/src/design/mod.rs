@@ -324,7 +324,17 @@ fn attempt<'m>(
     if learned.early(prepared.planner(), options) {
         return Ok(None);
     }
-    let selection = chosen(&mut prepared, options, at).ok_or(DesignError::Infeasible)?;
+    let glanced = glanced(&mut prepared, options, at);
+    if let Some(selection) = glanced.as_ref().filter(|s| !s.optimal) {
+        // A proof is of use where nothing more is to be learned.
+        let programme = prepared.programme(options);
+        let design = assemble::assemble(model, options, mix.clone(), &programme, selection)?;
+        drop(programme);
+        if learned.more(prepared.planner(), &design) {
+            return Ok(None);
+        }
+    }
+    let selection = proven(&prepared, options, glanced).ok_or(DesignError::Infeasible)?;
     let programme = prepared.programme(options);
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     let found = match &options.given {
@@ -338,8 +348,7 @@ fn attempt<'m>(
     for finding in &mut design.warnings {
         finding.mixes.extend(mix.clone());
     }
-    learned.attempts += 1;
-    if learned.from(prepared.planner(), &design) && learned.attempts < ATTEMPTS {
+    if learned.more(prepared.planner(), &design) {
         return Ok(None);
     }
     Ok(Some(Made {
@@ -350,14 +359,21 @@ fn attempt<'m>(
     }))
 }
 
-/// The cheapest selection over all plans, those among its own structures included.
-fn chosen(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Selection> {
-    let thorough = |prepared: &Prepared| prepared.programme(options).solve(&BTreeSet::new());
-    // What a person gave, and what is drawn at random, is read as it was first planned.
-    if options.given.is_some() || options.sample.is_some() {
-        return thorough(prepared);
+impl Learned {
+    /// Takes in what an attempt has shown; true where another one is to be made with it.
+    fn more(&mut self, attempt: &options::Planner, design: &Design) -> bool {
+        let more = self.from(attempt, design) && self.attempts + 1 < ATTEMPTS;
+        self.attempts += usize::from(more);
+        more
     }
-    // A proof is of use when all plans are there.
+}
+
+/// A cheap selection over all plans, those among its own structures included; none where a search
+/// finds it at once: what a person gave, and what is drawn at random, is read as it was first planned.
+fn glanced(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Selection> {
+    if options.given.is_some() || options.sample.is_some() {
+        return None;
+    }
     let mut selection = prepared.programme(options).glance()?;
     for _ in 0..ROUNDS {
         if !prepared.widen(&selection, mix) {
@@ -370,11 +386,20 @@ fn chosen(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Sele
             break;
         }
     }
-    if selection.optimal {
-        return Some(selection);
+    Some(selection)
+}
+
+/// The cheapest selection, as far as a search can tell.
+fn proven(prepared: &Prepared, options: &Options, glanced: Option<Selection>) -> Option<Selection> {
+    if glanced.as_ref().is_some_and(|s| s.optimal) {
+        return glanced;
     }
-    let found = thorough(prepared)?;
-    Some(cheaper(&prepared.programme(options), selection, found))
+    let programme = prepared.programme(options);
+    let found = programme.solve(&BTreeSet::new())?;
+    Some(match glanced {
+        Some(glanced) => cheaper(&programme, glanced, found),
+        None => found,
+    })
 }
 
 /// The cheaper of what was found before and what a search has found: one that ends before its proof

@@ -1,6 +1,6 @@
 //! Atoms: the values that a plan must get hold of before it can compute an expression.
 
-use crate::model::{Expr, NodeId, Pred, Unfold};
+use crate::model::{Expr, Leaf, Many, NodeId, Pred, ReferenceId, Unfold};
 
 /// Collects the atoms of an expression: paths, and subqueries as a whole.
 pub(super) fn of_expr(expr: &Expr, out: &mut Vec<Expr>) {
@@ -143,78 +143,17 @@ impl Mentions {
     }
 }
 
+/// Where a node is: so many to-one steps from a node.
+pub(super) type Place<'a> = (NodeId, &'a [ReferenceId]);
+
 /// The same expression with its nodes renumbered; none where a node has no new number.
 pub(super) fn rebase(expr: &Expr, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Option<Expr> {
-    Some(match expr {
-        Expr::Const(_) | Expr::Param(..) => expr.clone(),
-        Expr::Path {
-            node,
-            element,
-            steps,
-            leaf,
-        } => Expr::Path {
-            node: map(*node)?,
-            element: element.clone(),
-            steps: steps.clone(),
-            leaf: leaf.clone(),
-        },
-        Expr::Binary(op, a, b) => {
-            Expr::Binary(*op, Box::new(rebase(a, map)?), Box::new(rebase(b, map)?))
-        }
-        Expr::At(a, b) => Expr::At(Box::new(rebase(a, map)?), Box::new(rebase(b, map)?)),
-        Expr::Call(f, args) => Expr::Call(
-            *f,
-            args.iter().map(|a| rebase(a, map)).collect::<Option<_>>()?,
-        ),
-        Expr::Aggregate(a) => {
-            let mut a = a.clone();
-            if a.over.is_empty() {
-                a.arg = match &a.arg {
-                    Some(arg) => Some(rebase(arg, map)?),
-                    None => None,
-                };
-            } else {
-                a.from = map(a.from)?;
-            }
-            Expr::Aggregate(a)
-        }
-        Expr::Nested(from, q) => Expr::Nested(map(*from)?, q.clone()),
-        Expr::Shape { present, items } => {
-            let mut items = items.clone();
-            for item in &mut items {
-                item.expr = rebase(&item.expr, map)?;
-            }
-            Expr::Shape {
-                present: Box::new(rebase(present, map)?),
-                items,
-            }
-        }
-    })
+    moved(expr, &|node| Some((map(node)?, &[])))
 }
 
 /// The same predicate with its nodes renumbered; none where a node has no new number.
 pub(super) fn rebase_pred(pred: &Pred, map: &dyn Fn(NodeId) -> Option<NodeId>) -> Option<Pred> {
-    let all = |list: &[Pred]| {
-        let list = list.iter().map(|p| rebase_pred(p, map));
-        list.collect::<Option<Vec<_>>>()
-    };
-    Some(match pred {
-        Pred::And(list) => Pred::And(all(list)?),
-        Pred::Or(list) => Pred::Or(all(list)?),
-        Pred::Not(p) => Pred::Not(Box::new(rebase_pred(p, map)?)),
-        Pred::Compare(a, op, b) => Pred::Compare(rebase(a, map)?, *op, rebase(b, map)?),
-        Pred::In(a, list) => {
-            let list = list.iter().map(|e| rebase(e, map));
-            Pred::In(rebase(a, map)?, list.collect::<Option<_>>()?)
-        }
-        Pred::InList(a, b) => Pred::InList(rebase(a, map)?, rebase(b, map)?),
-        Pred::IsNull(a) => Pred::IsNull(rebase(a, map)?),
-        Pred::Exists { from, over, filter } => Pred::Exists {
-            from: map(*from)?,
-            over: over.clone(),
-            filter: filter.clone(),
-        },
-    })
+    moved_pred(pred, &|node| Some((map(node)?, &[])))
 }
 
 /// The unfolds with their parents renumbered.
@@ -222,11 +161,128 @@ pub(super) fn rebase_unfolds(
     over: &[Unfold],
     map: &dyn Fn(NodeId) -> Option<NodeId>,
 ) -> Option<Vec<Unfold>> {
+    moved_unfolds(over, &|node| Some((map(node)?, &[])))
+}
+
+/// The same expression as seen from where its nodes are; none where one of them is nowhere, or an
+/// element, or lists what is nested in it, and not a node itself.
+pub(super) fn moved<'a>(expr: &Expr, map: &dyn Fn(NodeId) -> Option<Place<'a>>) -> Option<Expr> {
+    Some(match expr {
+        Expr::Const(_) | Expr::Param(..) => expr.clone(),
+        Expr::Path {
+            node,
+            element,
+            steps,
+            leaf,
+        } => {
+            let (node, before) = map(*node)?;
+            let of_element = matches!(leaf, Leaf::Element(_) | Leaf::Position | Leaf::MapKey);
+            if !before.is_empty() && (of_element || !element.is_empty()) {
+                return None;
+            }
+            Expr::Path {
+                node,
+                element: element.clone(),
+                steps: [before, steps].concat(),
+                leaf: leaf.clone(),
+            }
+        }
+        Expr::Binary(op, a, b) => {
+            Expr::Binary(*op, Box::new(moved(a, map)?), Box::new(moved(b, map)?))
+        }
+        Expr::At(a, b) => Expr::At(Box::new(moved(a, map)?), Box::new(moved(b, map)?)),
+        Expr::Call(f, args) => Expr::Call(
+            *f,
+            args.iter().map(|a| moved(a, map)).collect::<Option<_>>()?,
+        ),
+        Expr::Aggregate(a) => {
+            let mut a = a.clone();
+            if a.over.is_empty() {
+                a.arg = match &a.arg {
+                    Some(arg) => Some(moved(arg, map)?),
+                    None => None,
+                };
+            } else {
+                let (from, before) = map(a.from)?;
+                a.from = from;
+                if !before.is_empty() {
+                    let inside = |n: NodeId| Some((n, if n == 0 { before } else { &[] }));
+                    a.over = moved_unfolds(&a.over, &inside)?;
+                    a.arg = match &a.arg {
+                        Some(arg) => Some(moved(arg, &inside)?),
+                        None => None,
+                    };
+                }
+            }
+            Expr::Aggregate(a)
+        }
+        Expr::Nested(from, q) => match map(*from)? {
+            (from, []) => Expr::Nested(from, q.clone()),
+            _ => return None,
+        },
+        Expr::Shape { present, items } => {
+            let mut items = items.clone();
+            for item in &mut items {
+                item.expr = moved(&item.expr, map)?;
+            }
+            Expr::Shape {
+                present: Box::new(moved(present, map)?),
+                items,
+            }
+        }
+    })
+}
+
+/// The same predicate as seen from where its nodes are.
+pub(super) fn moved_pred<'a>(
+    pred: &Pred,
+    map: &dyn Fn(NodeId) -> Option<Place<'a>>,
+) -> Option<Pred> {
+    let all = |list: &[Pred]| {
+        let list = list.iter().map(|p| moved_pred(p, map));
+        list.collect::<Option<Vec<_>>>()
+    };
+    Some(match pred {
+        Pred::And(list) => Pred::And(all(list)?),
+        Pred::Or(list) => Pred::Or(all(list)?),
+        Pred::Not(p) => Pred::Not(Box::new(moved_pred(p, map)?)),
+        Pred::Compare(a, op, b) => Pred::Compare(moved(a, map)?, *op, moved(b, map)?),
+        Pred::In(a, list) => {
+            let list = list.iter().map(|e| moved(e, map));
+            Pred::In(moved(a, map)?, list.collect::<Option<_>>()?)
+        }
+        Pred::InList(a, b) => Pred::InList(moved(a, map)?, moved(b, map)?),
+        Pred::IsNull(a) => Pred::IsNull(moved(a, map)?),
+        Pred::Exists { from, over, filter } => {
+            let (from, before) = map(*from)?;
+            let inside = |n: NodeId| Some((n, if n == 0 { before } else { &[] }));
+            let (over, filter) = match (before, filter) {
+                ([], _) => (over.clone(), filter.clone()),
+                (_, None) => (moved_unfolds(over, &inside)?, None),
+                (_, Some(filter)) => {
+                    let filter = moved_pred(filter, &inside)?;
+                    (moved_unfolds(over, &inside)?, Some(Box::new(filter)))
+                }
+            };
+            Pred::Exists { from, over, filter }
+        }
+    })
+}
+
+/// The unfolds as seen from where their parents are.
+pub(super) fn moved_unfolds<'a>(
+    over: &[Unfold],
+    map: &dyn Fn(NodeId) -> Option<Place<'a>>,
+) -> Option<Vec<Unfold>> {
     over.iter()
         .map(|u| {
+            let (parent, before) = map(u.parent)?;
+            if !before.is_empty() && matches!(u.many, Many::ElementElements(_)) {
+                return None;
+            }
             Some(Unfold {
-                parent: map(u.parent)?,
-                steps: u.steps.clone(),
+                parent,
+                steps: [before, &u.steps].concat(),
                 many: u.many.clone(),
             })
         })

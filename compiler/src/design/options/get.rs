@@ -4,7 +4,7 @@ use super::bind::{Partial, Wish, set_node};
 use super::matching::Match;
 use super::measured::marked;
 use super::pieces::{List, Parts, Through, gets, named};
-use super::problem::Problem;
+use super::problem::{ExistsBy, Problem};
 use super::{Planner, Source, State};
 use crate::design::assumed::RANGE;
 use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};
@@ -98,6 +98,33 @@ impl Planner<'_> {
         out
     }
 
+    /// Gets from every candidate over the elements of an `exists` of which values are given by each
+    /// of several rows; each instance that they find once.
+    pub(super) fn gets_of(
+        &mut self,
+        partial: &Partial,
+        node: NodeId,
+        problem: &Problem,
+        exists: &ExistsBy,
+        filters: &[Pred],
+        scope: &Scope,
+    ) -> Vec<Partial> {
+        if self.growing {
+            problem.grow_by(self, &[], exists);
+        }
+        let mut out = Vec::new();
+        for shape in problem.candidates(&self.shapes) {
+            let s = self.shapes.get(shape);
+            let found = problem.matches_of(self, s, partial.state.frames, exists);
+            self.steps += found.len();
+            for m in found {
+                let m = Match { repeats: true, ..m };
+                out.extend(self.get(partial, node, shape, problem, &m, filters, scope, None));
+            }
+        }
+        out
+    }
+
     fn get(
         &self,
         partial: &Partial,
@@ -122,6 +149,7 @@ impl Planner<'_> {
             Source::Row {
                 frame,
                 shape,
+                at: vec![],
                 fetched: vec![],
             },
         );

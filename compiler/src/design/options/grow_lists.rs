@@ -5,7 +5,7 @@
 
 use super::Planner;
 use super::atoms::{self, Mentions};
-use super::problem::{Eq, Problem, Way};
+use super::problem::{Eq, ExistsBy, Problem, Way};
 use crate::design::shape::skeleton;
 use crate::design::spread::everything;
 use crate::model::{Direction, EntityId, Expr, Many, Model, Pred, Unfold};
@@ -27,17 +27,22 @@ impl Problem {
                 .collect();
             self.grow_for(planner, &[], &[], &parts);
             for exists in &self.exists {
-                // To instances a walk leads; elements have no structure of their own.
-                let back = exists.over.iter().any(|u| matches!(u.many, Many::Back(_)));
-                let ways = exists.ways.iter().filter(|way| !(back && way.is_loose()));
-                for way in ways {
-                    let mut with = parts.clone();
-                    with.extend(way.eqs.iter().map(|q| q.expr.clone()));
-                    self.by(way).grow_for(planner, &exists.over, &[], &with);
-                }
+                self.grow_by(planner, &parts, exists);
             }
         }
         self.grow_partial(planner);
+    }
+
+    /// Adds the candidates over the elements of an `exists` that begin with these parts and with
+    /// what is known of them.
+    pub(super) fn grow_by(&self, planner: &mut Planner, parts: &[Expr], exists: &ExistsBy) {
+        // To instances a walk leads; elements have no structure of their own.
+        let back = exists.over.iter().any(|u| matches!(u.many, Many::Back(_)));
+        for way in exists.ways.iter().filter(|way| !(back && way.is_loose())) {
+            let known = way.eqs.iter().map(|q| q.expr.clone());
+            let parts: Vec<Expr> = parts.iter().cloned().chain(known).collect();
+            self.by(way).grow_for(planner, &exists.over, &[], &parts);
+        }
     }
 
     /// Adds candidates of just those instances for which all conditions hold that compare with

@@ -64,7 +64,7 @@ impl Planner<'_> {
             if !alike {
                 continue;
             }
-            for m in problem.matches_groups(self, s, start.state.frames) {
+            for m in problem.matches_own(self, s, start.state.frames) {
                 out.extend(self.groups_from(start, asked, problem, shape, &m, scope, wish));
             }
         }

@@ -4,7 +4,7 @@ use super::atoms;
 use super::supply::{PathStart, relative};
 use super::{Fetched, Planner, Source, State};
 use crate::design::plan::Term;
-use crate::design::shape::{Requirement, ShapeId, key_paths};
+use crate::design::shape::{Requirement, ShapeId};
 use crate::model::{Expr, Leaf, NodeId, ReferenceId};
 impl Planner<'_> {
     /// Where the value of an atom is in the tuples of a state, if it is.
@@ -23,10 +23,11 @@ impl Planner<'_> {
             Source::Row {
                 frame,
                 shape,
+                at,
                 fetched,
             } => {
                 if start.element.is_empty()
-                    && let Some(term) = self.stored(state, *frame, *shape, &relative(atom, 0)?)
+                    && let Some(term) = self.stored(state, *frame, *shape, &relative(atom, at, 0)?)
                 {
                     return Some(term);
                 }
@@ -105,7 +106,14 @@ impl Planner<'_> {
         fetched
             .iter()
             .filter(|f| f.element == start.element && start.steps.starts_with(&f.steps))
-            .find_map(|f| self.stored(state, f.frame, f.shape, &relative(atom, f.steps.len())?))
+            .find_map(|f| {
+                self.stored(
+                    state,
+                    f.frame,
+                    f.shape,
+                    &relative(atom, &[], f.steps.len())?,
+                )
+            })
     }
 
     fn locate_embedded(&self, state: &State, atom: &Expr) -> Option<Term> {
@@ -127,18 +135,18 @@ impl Planner<'_> {
             Source::Row {
                 frame,
                 shape,
+                at,
                 fetched,
-            } => {
+            } if at.is_empty() => {
                 let own = self.stored(state, *frame, *shape, &at_zero);
                 own.or_else(|| in_home(fetched))
             }
-            Source::Carried { fetched, .. } => in_home(fetched),
+            Source::Row { fetched, .. } | Source::Carried { fetched, .. } => in_home(fetched),
             Source::Element { .. } => None,
         }
     }
 
-    /// A key part, or a column that the state requires; the whole key of the row's own instance is
-    /// put together from its scalars.
+    /// A key part, or a column that the state requires; a whole key is put together from its scalars.
     fn stored(&self, state: &State, frame: u16, shape: ShapeId, expr: &Expr) -> Option<Term> {
         let structure = self.shapes.get(shape);
         if let Expr::Path {
@@ -148,11 +156,15 @@ impl Planner<'_> {
             leaf: Leaf::Key,
         } = expr
             && element.is_empty()
-            && steps.is_empty()
         {
-            let scalars = key_paths(self.model, structure.anchor).into_iter();
+            let last = steps.last().map(|&step| self.model.reference(step).target);
+            let of = last.unwrap_or(structure.anchor);
+            let scalars = self.model.key_leaf_paths(of, 0, &[], steps).into_iter();
             let scalars = scalars.map(|scalar| self.stored(state, frame, shape, &scalar));
-            return scalars.collect::<Option<_>>().map(Term::Key);
+            let key = scalars.collect::<Option<_>>().map(Term::Key);
+            if key.is_some() {
+                return key;
+            }
         }
         let at = |expr: &Expr| structure.values().position(|e| e == expr);
         let (column, path) = if let Some(column) = at(expr) {

@@ -52,25 +52,33 @@ impl Problem {
         if s.kind == Kind::Groups && s.over.is_empty() {
             return vec![];
         }
+        if s.over.is_empty() {
+            return self.matches_own(planner, s, frame);
+        }
+        let of = |exists| self.matches_of(planner, s, frame, exists);
+        self.exists.iter().flat_map(of).collect()
+    }
+
+    /// Matches a structure over the elements of an `exists`.
+    pub(super) fn matches_of(
+        &self,
+        planner: &Planner,
+        s: &Structure,
+        frame: u16,
+        exists: &ExistsBy,
+    ) -> Vec<Match> {
+        if exists.over != s.over {
+            return vec![];
+        }
         let Some(satisfied) = self.satisfied(planner, s) else {
             return vec![];
         };
-        let own: Vec<&Eq> = self.eqs.iter().collect();
-        let mut found = Vec::new();
-        if s.over.is_empty() {
-            found = self.match_key(planner, s, frame, &own, &[]);
-        }
-        let over = |e: &&ExistsBy| !s.over.is_empty() && e.over == s.over;
-        for exists in self.exists.iter().filter(over) {
-            for way in &exists.ways {
-                let matched = self.by(way).match_elements(planner, s, frame, way);
-                found.extend(matched.map(|m| m.meeting(exists.filter, way)));
-            }
-        }
-        for m in &mut found {
-            m.absorbed.extend(&satisfied);
-        }
-        found
+        let by = |way| {
+            let matched = self.by(way).match_elements(planner, s, frame, way);
+            matched.map(|m| m.meeting(exists.filter, way))
+        };
+        let found = exists.ways.iter().flat_map(by);
+        found.map(|m| m.and_absorbs(&satisfied)).collect()
     }
 
     /// Matches a structure over elements of which these values are known. Each row must be of one
@@ -103,22 +111,14 @@ impl Problem {
         })
     }
 
-    /// Matches a structure of groups over what the problem is over.
-    pub(super) fn matches_groups(
-        &self,
-        planner: &Planner,
-        s: &Structure,
-        frame: u16,
-    ) -> Vec<Match> {
+    /// Matches a structure over what the problem is over.
+    pub(super) fn matches_own(&self, planner: &Planner, s: &Structure, frame: u16) -> Vec<Match> {
         let Some(satisfied) = self.satisfied(planner, s) else {
             return vec![];
         };
         let eqs: Vec<&Eq> = self.eqs.iter().collect();
-        let mut found = self.match_key(planner, s, frame, &eqs, &[]);
-        for m in &mut found {
-            m.absorbed.extend(&satisfied);
-        }
-        found
+        let found = self.match_key(planner, s, frame, &eqs, &[]).into_iter();
+        found.map(|m| m.and_absorbs(&satisfied)).collect()
     }
 
     /// The filters that hold for every row of a structure; none where it leaves out rows that may
@@ -293,6 +293,12 @@ fn is_of(expr: &Expr, inner: &Expr) -> bool {
 }
 
 impl Match {
+    /// As one that makes these filters good, too.
+    fn and_absorbs(mut self, filters: &[usize]) -> Match {
+        self.absorbed.extend(filters);
+        self
+    }
+
     /// As one that finds what meets a filter by one of its ways: it is all that it says, or what else
     /// it says is still to be tested, and what it compares with it.
     fn meeting(mut self, filter: usize, way: &Way) -> Match {

@@ -20,6 +20,7 @@ mod problem;
 mod query;
 mod subquery;
 mod supply;
+mod turn;
 mod unite;
 mod walk;
 
@@ -88,10 +89,11 @@ pub(crate) struct Planner<'a> {
 /// Where the values of a node come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A row of a candidate, in which the node is node 0.
+    /// A row of a candidate: the node is its node 0, or what that one refers to by these steps.
     Row {
         frame: u16,
         shape: ShapeId,
+        at: Vec<ReferenceId>,
         fetched: Vec<Fetched>,
     },
     /// An element of a collection in a computed frame: its value, position and map key are the
@@ -101,8 +103,8 @@ pub(crate) enum Source {
         first: u16,
         fetched: Vec<Fetched>,
     },
-    /// An instance without a row of its own: what a frame carries of it, as seen from there, and the
-    /// columns. United branches carry what is needed of it, a row that refers to it its key.
+    /// An instance of united branches, which carry what is needed of it: that, as seen from there,
+    /// and the columns.
     Carried {
         frame: u16,
         carried: Vec<(Expr, u16)>,

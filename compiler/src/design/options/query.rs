@@ -17,10 +17,16 @@ use std::sync::Arc;
 impl Planner<'_> {
     /// All undominated ways to answer a query, from the start of a plan or inside one.
     pub(crate) fn options(&mut self, query: &Query) -> Vec<PlanOption> {
-        self.steps = 0;
-        let scope = Scope::new(self.model, query.anchor, &query.over);
-        let start = State::start(0, vec![None], 1.0, std::collections::BTreeSet::new());
-        self.answer(start, query, &scope)
+        let mut out = Vec::new();
+        let mut seen = Some(query.clone());
+        while let Some(query) = seen {
+            self.steps = 0;
+            let scope = Scope::new(self.model, query.anchor, &query.over);
+            let start = State::start(0, vec![None], 1.0, std::collections::BTreeSet::new());
+            out.extend(self.answer(start, &query, &scope));
+            seen = self.turned(&query);
+        }
+        undominated(out)
     }
 
     pub(super) fn answer(&mut self, start: State, query: &Query, scope: &Scope) -> Vec<PlanOption> {

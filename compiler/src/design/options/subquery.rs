@@ -95,8 +95,10 @@ impl Planner<'_> {
             return None;
         }
         let (row, fetched) = match state.nodes.get(from as usize)?.as_ref()? {
-            Source::Row { shape, fetched, .. } => (Some(*shape), fetched),
-            Source::Carried { fetched, .. } => (None, fetched),
+            Source::Row {
+                shape, at, fetched, ..
+            } if at.is_empty() => (Some(*shape), fetched),
+            Source::Row { fetched, .. } | Source::Carried { fetched, .. } => (None, fetched),
             Source::Element { .. } => return None,
         };
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;
@@ -112,7 +114,7 @@ impl Planner<'_> {
         if !kept && !possible {
             return None;
         }
-        self.take_from(state, owner, 0, &[&at_zero])
+        self.take_from(state, owner, &[], 0, &[&at_zero])
     }
 
     /// An aggregate that a change maintains must be one that has a difference, and one that may

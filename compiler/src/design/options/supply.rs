@@ -107,21 +107,22 @@ impl Planner<'_> {
             .iter()
             .filter(|f| f.element == start.element && f.steps == here);
         if at_hand.clone().next().is_some() {
-            let taken = at_hand.find_map(|f| self.take_from(&state, f.shape, nearest, &missing));
+            let taken =
+                at_hand.find_map(|f| self.take_from(&state, f.shape, &[], nearest, &missing));
             if let Some(state) = taken {
                 return vec![state];
             }
         }
         let mut out = Vec::new();
-        if let Source::Row { shape, .. } = &source
+        if let Source::Row { shape, at, .. } = &source
             && start.element.is_empty()
             && self.can_copy(*shape)
         {
-            out.extend(self.take_from(&state, *shape, 0, &missing));
+            out.extend(self.take_from(&state, *shape, at, 0, &missing));
         }
         for f in &fetched {
             if f.element == start.element && start.steps.starts_with(&f.steps) {
-                out.extend(self.take_from(&state, f.shape, f.steps.len(), &missing));
+                out.extend(self.take_from(&state, f.shape, &[], f.steps.len(), &missing));
             }
         }
         let mut prefixes: Vec<Vec<ReferenceId>> = start
@@ -144,7 +145,7 @@ impl Planner<'_> {
             }
             for (next, shape) in self.fetch(&state, scope, start, &prefix) {
                 if !known.contains(&shape) {
-                    out.extend(self.take_from(&next, shape, prefix.len(), &missing));
+                    out.extend(self.take_from(&next, shape, &[], prefix.len(), &missing));
                 }
             }
         }
@@ -194,11 +195,13 @@ impl Planner<'_> {
         s.kind == Kind::Lists || names_instance(self.model, s)
     }
 
-    /// The state with the atoms as columns of a candidate that is `skip` steps into their paths.
+    /// The state with the atoms as columns of a candidate that is so many steps before their paths,
+    /// or `skip` steps into them.
     pub(super) fn take_from(
         &mut self,
         state: &State,
         shape: ShapeId,
+        before: &[ReferenceId],
         skip: usize,
         missing: &[&Expr],
     ) -> Option<State> {
@@ -208,7 +211,7 @@ impl Planner<'_> {
         let scope = Scope::new(self.model, structure.anchor, &structure.over);
         let identity = self.shapes.all.get(shape)?.identity;
         for atom in missing {
-            let relative = relative(atom, skip)?;
+            let relative = relative(atom, before, skip)?;
             let kept = self.shapes.column(shape, &relative).or_else(|| {
                 let (whole, _) = self.shapes.whole_of(shape, &relative)?;
                 self.shapes.column(shape, &whole)
@@ -403,16 +406,17 @@ impl PathStart {
     }
 }
 
-/// A path (or subquery) as seen from the instance so many steps into it.
-pub(super) fn relative(atom: &Expr, skip: usize) -> Option<Expr> {
+/// A path as seen from so many steps before it starts, or from the instance so many steps into it;
+/// a subquery as seen from where it starts.
+pub(super) fn relative(atom: &Expr, before: &[ReferenceId], skip: usize) -> Option<Expr> {
     match atom {
         Expr::Path { steps, leaf, .. } => Some(Expr::Path {
             node: 0,
             element: vec![],
-            steps: steps.get(skip..)?.to_vec(),
+            steps: [before, steps.get(skip..)?].concat(),
             leaf: leaf.clone(),
         }),
-        _ if skip == 0 => Some(atom.clone()),
+        _ if skip == 0 && before.is_empty() => Some(atom.clone()),
         _ => None,
     }
 }

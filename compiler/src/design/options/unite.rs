@@ -425,19 +425,23 @@ fn trim_branches(mut branches: Vec<Branch>, most: usize) -> Vec<Branch> {
 }
 
 /// Whether one state can come to know whatever another can, for no more than that pays. A row can be
-/// read with more columns; what united branches did not carry can only be fetched.
+/// read with more columns, though not with what its own instance has nested or counted where the node
+/// is what it refers to; what united branches did not carry can only be fetched.
 pub(super) fn knows_no_less(one: &State, other: &State) -> bool {
     let mut united = false;
-    let carries = one.nodes.iter().enumerate().all(|(at, source)| {
-        let Some(Source::Carried { carried, .. }) = source else {
-            return true;
-        };
-        united = true;
-        match other.nodes.get(at) {
-            Some(Some(Source::Carried { carried: more, .. })) => more
-                .iter()
-                .all(|(e, _)| carried.iter().any(|(c, _)| c == e)),
-            _ => false,
+    let mut sources = one.nodes.iter().enumerate();
+    let carries = sources.all(|(node, source)| {
+        let other = other.nodes.get(node).and_then(Option::as_ref);
+        match (source, other) {
+            (Some(Source::Carried { carried, .. }), other) => {
+                united = true;
+                let has = |(e, _): &(Expr, u16)| carried.iter().any(|(c, _)| c == e);
+                matches!(other, Some(Source::Carried { carried: more, .. }) if more.iter().all(has))
+            }
+            (Some(Source::Row { at, .. }), Some(Source::Row { at: more, .. })) => {
+                at.is_empty() || !more.is_empty()
+            }
+            _ => true,
         }
     });
     let known = |e: &Expr| one.known.iter().any(|(k, _)| k == e);

@@ -1,27 +1,45 @@
-//! Binding a node by a walk: first the far end of a path, then back to the node, get by get.
+//! Binding a node by a walk: first what is at the far end of a path, then back to the node.
+//!
+//! A walk is a query of its own within the plan, of the instances at the far end: what is said of
+//! them there are its conditions, and every candidate and technique is open to it. What it finds
+//! leads back by the references that the path was followed against.
 
-use super::atoms::rebase;
+use super::atoms::{Place, moved_pred};
 use super::bind::{Partial, Wish, set_node};
-use super::problem::{Eq, EqValue, ExistsBy, Problem, Range, Way};
-use super::{Planner, Source, State};
+use super::problem::{Eq, EqValue, ExistsBy, Problem, Way};
+use super::{Fetched, Planner, Source, State};
 use crate::design::plan::{Op, Term};
 use crate::design::shape::{ShapeId, key_paths, reference_paths};
-use crate::model::{EntityId, Expr, Leaf, Many, NodeId, Pred, ReferenceId};
-use crate::view::Kind;
-use crate::view::typing::Scope;
+use crate::model::{
+    Compare, EntityId, Expr, Leaf, Many, Model, NodeId, Pred, ReferenceId, Type, Unfold,
+};
+use crate::view::typing::{NodeType, Scope, inner};
+use crate::view::{Kind, elements};
+use std::rc::Rc;
 use std::sync::Arc;
 
-/// The far end of a path to many, and what is known of it.
-struct FarEnd<'s> {
-    far: EntityId,
-    /// The reference back, and the steps before it.
-    reference: ReferenceId,
-    steps: &'s [ReferenceId],
-    way: Way,
+/// The node that a walk leads back to.
+struct Goal<'a> {
+    node: NodeId,
+    entity: EntityId,
+    filters: &'a [Pred],
+    scope: &'a Scope,
+}
+
+/// What is at the far end of a path to many, and the way back.
+struct FarEnd<'a> {
+    /// What the path's last node is.
+    entity: EntityId,
+    /// The references from there back, to where the path leaves what the node refers to.
+    back: Vec<ReferenceId>,
+    /// What leads from the node to there.
+    steps: &'a [ReferenceId],
+    /// What is said of the last node.
+    conditions: Vec<Pred>,
 }
 
 impl Planner<'_> {
-    /// Walks: first the far end of a path, then back to the node, get by get.
+    /// Walks from the far ends of the paths that conditions compare.
     pub(super) fn walks(
         &mut self,
         partial: &Partial,
@@ -34,226 +52,129 @@ impl Planner<'_> {
         if problem.eqs.iter().any(|q| q.filter.is_none()) {
             return vec![];
         }
+        let goal = Goal {
+            node,
+            entity: problem.entity,
+            filters,
+            scope,
+        };
         let mut out = Vec::new();
         for eq in &problem.eqs {
-            let (
-                Expr::Path {
-                    steps,
-                    leaf,
-                    element,
-                    ..
-                },
-                EqValue::One(term),
-                Some(filter),
-            ) = (&eq.expr, &eq.value, eq.filter)
-            else {
-                continue;
-            };
-            let Some(&last) = steps.last() else { continue };
-            let key_leaf = match leaf {
-                Leaf::Attribute(a, _) => {
-                    let target = self.model.root(self.model.reference(last).target);
-                    target
-                        .key
-                        .iter()
-                        .any(|&k| target.fields.get(k) == Some(&crate::model::Field::Attribute(*a)))
-                }
-                _ => true,
-            };
-            if key_leaf || !element.is_empty() {
-                continue;
-            }
-            let far = self.model.reference(last).target;
-            let value = Expr::Path {
-                node: 0,
-                element: vec![],
-                steps: vec![],
-                leaf: leaf.clone(),
-            };
-            let unique = matches!(leaf, Leaf::Attribute(a, _) if self.model.attribute(*a).unique);
-            let eqs = vec![Eq::given(&value, term)];
-            let starts = self.hop(&partial.state, far, eqs, None, None);
-            for (start, tmp) in starts {
-                let mut next = partial.clone();
-                next.state = start.state;
-                next.left.retain(|&i| i != filter);
-                let wish = if unique { wish } else { None };
-                out.extend(self.walk_back(
-                    &next,
-                    node,
-                    problem.entity,
-                    tmp,
-                    far,
-                    steps,
-                    filters,
-                    scope,
-                    wish,
-                ));
-            }
+            out.extend(self.walk_reference(partial, &goal, eq, wish));
         }
-        for exists in &problem.exists {
-            out.extend(self.walk_exists(
-                partial,
-                node,
-                problem.entity,
-                exists,
-                filters,
-                scope,
-                wish,
-            ));
+        for &i in &partial.left {
+            let Some(Pred::Exists { from, over, filter }) = filters.get(i) else {
+                continue;
+            };
+            if *from != node {
+                continue;
+            }
+            let mut here = partial.clone();
+            if let Some(far) = FarEnd::of(self.model, over, filter.as_deref()) {
+                here.left.retain(|&left| left != i);
+                out.extend(self.walk_back(&here, &goal, &far, wish));
+            } else if let ([unfold], Some(filter)) = (over.as_slice(), filter) {
+                out.extend(self.walk_elements(partial, &goal, problem, i, unfold, filter));
+            }
         }
         out
     }
 
-    /// From a bound instance back over to-one steps to the node they start from.
+    /// From what a reference of the node leads to, found by what it is compared with.
+    fn walk_reference(
+        &mut self,
+        partial: &Partial,
+        goal: &Goal,
+        eq: &Eq,
+        wish: Option<&Wish>,
+    ) -> Vec<Partial> {
+        let (
+            Expr::Path {
+                steps,
+                leaf,
+                element,
+                ..
+            },
+            EqValue::One(term),
+            Some(filter),
+        ) = (&eq.expr, &eq.value, eq.filter)
+        else {
+            return vec![];
+        };
+        let Some(&last) = steps.last() else {
+            return vec![];
+        };
+        let far = self.model.reference(last).target;
+        let key_leaf = match leaf {
+            Leaf::Attribute(a, _) => {
+                let target = self.model.root(far);
+                let field = crate::model::Field::Attribute(*a);
+                let mut key = target.key.iter();
+                key.any(|&k| target.fields.get(k) == Some(&field))
+            }
+            _ => true,
+        };
+        if key_leaf || !element.is_empty() {
+            return vec![];
+        }
+        let value = Expr::Path {
+            node: 0,
+            element: vec![],
+            steps: vec![],
+            leaf: leaf.clone(),
+        };
+        let unique = matches!(leaf, Leaf::Attribute(a, _) if self.model.attribute(*a).unique);
+        let wish = wish.filter(|_| unique);
+        let given = [(value, term.clone())];
+        let mut out = Vec::new();
+        for hop in self.hop(&partial.state, far, &given, &[], &[], None) {
+            let mut here = partial.clone();
+            here.left.retain(|&i| i != filter);
+            for (state, key) in self.known_key(hop.state, far, &[]) {
+                here.state = outside(state, &partial.state);
+                out.extend(self.follow_back(&here, goal, steps, &key, wish));
+            }
+        }
+        out
+    }
+
+    /// From the far end of a path to many back to the node; each node once.
     fn walk_back(
         &mut self,
         partial: &Partial,
-        node: NodeId,
-        entity: EntityId,
-        tmp: NodeId,
-        tmp_entity: EntityId,
-        steps: &[ReferenceId],
-        filters: &[Pred],
-        scope: &Scope,
+        goal: &Goal,
+        far: &FarEnd,
         wish: Option<&Wish>,
     ) -> Vec<Partial> {
-        let mut at = vec![(partial.state.clone(), tmp, tmp_entity)];
-        for (i, &step) in steps.iter().enumerate().rev() {
-            let mut next = Vec::new();
-            for (state, tmp, tmp_entity) in at {
-                let Some(given) =
-                    self.pairs(&state, &reference_paths(self.model, step), tmp, tmp_entity)
-                else {
-                    continue;
-                };
-                if i == 0 {
-                    let here = Partial {
-                        state,
-                        ..partial.clone()
-                    };
-                    let found = self.bind_from(&here, node, entity, &given, filters, scope, wish);
-                    next.extend(found.into_iter().map(|p| (p, node)));
-                } else {
-                    let from = self.model.reference(step).entity;
-                    let eqs = given.iter().map(|(e, t)| Eq::given(e, t)).collect();
-                    let hops = self.hop(&state, from, eqs, None, None);
-                    next.extend(hops.into_iter().map(|(hop, tmp)| {
-                        (
-                            Partial {
-                                state: hop.state,
-                                ..partial.clone()
-                            },
-                            tmp,
-                        )
-                    }));
-                }
-            }
-            if i == 0 {
-                return next.into_iter().map(|(p, _)| p).collect();
-            }
-            let from = self.model.reference(step).entity;
-            at = next
-                .into_iter()
-                .map(|(p, tmp)| (p.state, tmp, from))
-                .collect();
-        }
-        vec![]
-    }
-
-    fn bind_from(
-        &mut self,
-        partial: &Partial,
-        node: NodeId,
-        entity: EntityId,
-        given: &[(Expr, Term)],
-        filters: &[Pred],
-        scope: &Scope,
-        wish: Option<&Wish>,
-    ) -> Vec<Partial> {
-        let problem = self.problem(partial, node, entity, given, filters, wish);
-        self.gets(partial, node, &problem, filters, scope, wish)
-    }
-
-    /// From the far end of an `exists` back to the node; each node once.
-    fn walk_exists(
-        &mut self,
-        partial: &Partial,
-        node: NodeId,
-        entity: EntityId,
-        exists: &ExistsBy,
-        filters: &[Pred],
-        scope: &Scope,
-        wish: Option<&Wish>,
-    ) -> Vec<Partial> {
-        let [unfold] = exists.over.as_slice() else {
+        let Some(&first) = far.back.last() else {
             return vec![];
         };
-        let Many::Back(reference) = unfold.many else {
-            return vec![];
-        };
-        let far = self.model.reference(reference).entity;
-        let mut out = Vec::new();
-        for way in &exists.ways {
-            let Some(way) = at_far_end(way) else {
-                continue;
-            };
-            let mut here = partial.clone();
-            here.left.retain(|&i| i != exists.filter || !way.whole);
-            let from = FarEnd {
-                far,
-                reference,
-                steps: &unfold.steps,
-                way,
-            };
-            out.extend(self.walk_from(&here, node, entity, from, filters, scope, wish));
-        }
-        out
-    }
-
-    /// From the far end of a path to many, found by what is known of it, back to the node.
-    fn walk_from(
-        &mut self,
-        partial: &Partial,
-        node: NodeId,
-        entity: EntityId,
-        from: FarEnd,
-        filters: &[Pred],
-        scope: &Scope,
-        wish: Option<&Wish>,
-    ) -> Vec<Partial> {
-        let FarEnd {
-            far,
-            reference,
-            steps,
-            way,
-        } = from;
-        let mut here = partial.clone();
-        let once = steps.is_empty() && self.names_once(far, reference, &way);
+        let target = self.model.reference(first).target;
+        let once = self.names_once(far);
         let wish = wish.filter(|_| once);
-        let wish = wish.and_then(|w| self.wish_at_far_end(w, node, entity, reference, &here));
+        let wish = wish.and_then(|w| self.wish_at_far_end(w, goal, first, partial));
         let mut out = Vec::new();
-        for (hop, tmp) in self.hop(&partial.state, far, way.eqs, way.range, wish.as_ref()) {
-            let target = self.model.reference(reference).target;
-            let keys = self.model.key_leaf_paths(target, tmp, &[], &[reference]);
-            for state in self.supply(hop.state, scope, &keys) {
-                let terms: Option<Vec<Term>> =
-                    keys.iter().map(|k| self.locate(&state, k)).collect();
-                let Some(terms) = terms else { continue };
-                here.state = state;
+        for hop in self.hop(
+            &partial.state,
+            far.entity,
+            &[],
+            &far.conditions,
+            &far.back,
+            wish.as_ref(),
+        ) {
+            for (mut state, key) in self.known_key(hop.state, far.entity, &far.back) {
                 if !once {
-                    self.distinct(&mut here.state, target, &terms);
+                    self.distinct(&mut state, target, &key);
                 }
-                let to = match steps {
-                    [] => key_paths(self.model, entity),
-                    [step] => reference_paths(self.model, *step),
-                    _ => continue,
+                let mut found = Vec::new();
+                if far.steps.is_empty() {
+                    found.extend(self.seen_along(partial, goal, &state, &far.back));
+                }
+                let here = Partial {
+                    state: outside(state, &partial.state),
+                    ..partial.clone()
                 };
-                let given: Vec<_> = to.into_iter().zip(terms).collect();
-                let mut found = self.bind_from(&here, node, entity, &given, filters, scope, None);
-                if steps.is_empty() && !self.model.reference(reference).optional {
-                    found.extend(known_by_key(&here, node, &given));
-                }
+                found.extend(self.follow_back(&here, goal, far.steps, &key, None));
                 for p in &mut found {
                     (p.ordered, p.paged) = (hop.ordered, hop.paged);
                 }
@@ -263,13 +184,217 @@ impl Planner<'_> {
         out
     }
 
-    /// Whether those that are found by these values lead to each instance once at most: what leads
-    /// there is all that is left of their key.
-    fn names_once(&self, far: EntityId, reference: ReferenceId, way: &Way) -> bool {
-        let leading = reference_paths(self.model, reference);
-        let fixed = |part: &Expr| way.eqs.iter().any(|q| q.expr == *part);
-        let mut key = key_paths(self.model, far).into_iter();
-        !way.is_loose() && key.all(|part| leading.contains(&part) || fixed(&part))
+    /// From what elements of the node refer to, found by what is said of it.
+    fn walk_elements(
+        &mut self,
+        partial: &Partial,
+        goal: &Goal,
+        problem: &Problem,
+        filter: usize,
+        unfold: &Unfold,
+        pred: &Pred,
+    ) -> Vec<Partial> {
+        let conditions = all_of(Some(pred));
+        let behind = |p: &&Pred| behind_element(self.model, p);
+        let Some((element, _)) = conditions.iter().find_map(|p| behind(&p)) else {
+            return vec![];
+        };
+        let said: Vec<Pred> = conditions
+            .iter()
+            .filter_map(|p| behind(&p))
+            .filter(|(at, _)| *at == element)
+            .map(|(_, p)| p)
+            .collect();
+        let within = Scope::inner(
+            goal.scope,
+            self.model,
+            goal.node,
+            std::slice::from_ref(unfold),
+        );
+        let NodeType::Element(ty, _) = within.node(1) else {
+            return vec![];
+        };
+        let &Type::Key(far) = inner(&ty, &element).0 else {
+            return vec![];
+        };
+        let held = self.model.key_leaf_paths(far, 1, &element, &[]);
+        // What several hops lead to is in no order.
+        let problem = Problem {
+            order: None,
+            exists: vec![],
+            ..problem.clone()
+        };
+        let mut out = Vec::new();
+        for hop in self.hop(&partial.state, far, &[], &said, &[], None) {
+            for (state, key) in self.known_key(hop.state, far, &[]) {
+                let way = Way {
+                    eqs: (held.iter().zip(&key))
+                        .map(|(e, t)| Eq::given(e, t))
+                        .collect(),
+                    range: None,
+                    whole: said.len() == conditions.len(),
+                };
+                let exists = ExistsBy {
+                    filter,
+                    over: vec![unfold.clone()],
+                    ways: vec![way],
+                };
+                let here = Partial {
+                    state: outside(state, &partial.state),
+                    ..partial.clone()
+                };
+                let (filters, scope) = (goal.filters, goal.scope);
+                out.extend(self.gets_of(&here, goal.node, &problem, &exists, filters, scope));
+            }
+        }
+        out
+    }
+
+    /// A query within the plan: the instances of an entity that meet conditions, and what is given
+    /// of them; they lead back by these steps. They are node 0 of its states.
+    fn hop(
+        &mut self,
+        state: &State,
+        entity: EntityId,
+        given: &[(Expr, Term)],
+        conditions: &[Pred],
+        back: &[ReferenceId],
+        wish: Option<&Wish>,
+    ) -> Vec<Partial> {
+        let start = Partial {
+            state: State {
+                nodes: vec![None],
+                known: Rc::default(),
+                ..state.clone()
+            },
+            left: (0..conditions.len()).collect(),
+            narrowed: 1.0,
+            ordered: false,
+            paged: false,
+        };
+        let scope = Scope::new(self.model, entity, &[]);
+        self.depth += 1;
+        let bound = self.bind(&start, 0, entity, given, conditions, &scope, wish);
+        let bound = self.trim_partials(bound);
+        let found = bound
+            .into_iter()
+            .flat_map(|p| self.filter(p, conditions, &scope));
+        let mut found: Vec<Partial> = found.collect();
+        if given.is_empty() {
+            let end = self.key_at(entity, back);
+            found.extend(self.united(&start.state, &[], conditions, &scope, wish, &end));
+        }
+        let found = self.trim_partials(found);
+        self.depth -= 1;
+        found
+    }
+
+    /// The states of a hop to an entity in which the key is known of what it leads to by these steps.
+    fn known_key(
+        &mut self,
+        state: State,
+        entity: EntityId,
+        steps: &[ReferenceId],
+    ) -> Vec<(State, Vec<Term>)> {
+        let keys = self.key_at(entity, steps);
+        let scope = Scope::new(self.model, entity, &[]);
+        let states = self.supply(state, &scope, &keys).into_iter();
+        let known = states.filter_map(|state| {
+            let key = keys.iter().map(|k| self.locate(&state, k));
+            let key: Option<Vec<Term>> = key.collect();
+            key.map(|key| (state, key))
+        });
+        known.collect()
+    }
+
+    /// The scalars of the key of what an instance leads to by steps.
+    fn key_at(&self, entity: EntityId, steps: &[ReferenceId]) -> Vec<Expr> {
+        let last = steps.last().map(|&step| self.model.reference(step).target);
+        let target = last.unwrap_or(entity);
+        self.model.key_leaf_paths(target, 0, &[], steps)
+    }
+
+    /// From an instance, whose key is known, back over to-one steps to the node they start from; no
+    /// steps: it is the node.
+    fn follow_back(
+        &mut self,
+        partial: &Partial,
+        goal: &Goal,
+        steps: &[ReferenceId],
+        key: &[Term],
+        wish: Option<&Wish>,
+    ) -> Vec<Partial> {
+        let (paths, rest) = match steps.split_last() {
+            None => (key_paths(self.model, goal.entity), None),
+            Some((&last, [])) => (reference_paths(self.model, last), None),
+            Some((&last, rest)) => (reference_paths(self.model, last), Some((last, rest))),
+        };
+        let given: Vec<(Expr, Term)> = paths.into_iter().zip(key.iter().cloned()).collect();
+        let Some((last, rest)) = rest else {
+            let Goal {
+                node,
+                entity,
+                filters,
+                scope,
+            } = *goal;
+            let problem = self.problem(partial, node, entity, &given, filters, wish);
+            return self.gets(partial, node, &problem, filters, scope, wish);
+        };
+        let from = self.model.reference(last).entity;
+        let mut out = Vec::new();
+        for hop in self.hop(&partial.state, from, &given, &[], &[], None) {
+            for (state, key) in self.known_key(hop.state, from, &[]) {
+                let here = Partial {
+                    state: outside(state, &partial.state),
+                    ..partial.clone()
+                };
+                out.extend(self.follow_back(&here, goal, rest, &key, None));
+            }
+        }
+        out
+    }
+
+    /// The node bound without a get, as what the rows of a hop refer to by these steps: that they do
+    /// says that it is there.
+    fn seen_along(
+        &self,
+        partial: &Partial,
+        goal: &Goal,
+        hop: &State,
+        steps: &[ReferenceId],
+    ) -> Vec<Partial> {
+        let Some(Some(source)) = hop.nodes.first() else {
+            return vec![];
+        };
+        let key = self.model.key_leaf_paths(goal.entity, goal.node, &[], &[]);
+        let bound = source.along(steps).into_iter().map(|source| {
+            let mut state = outside(hop.clone(), &partial.state);
+            set_node(&mut state, goal.node, source);
+            Partial {
+                state,
+                ..partial.clone()
+            }
+        });
+        let known = |p: &Partial| key.iter().all(|k| self.locate(&p.state, k).is_some());
+        bound.filter(known).collect()
+    }
+
+    /// Whether what is found at the far end leads to each instance once at most: what leads there is
+    /// all that is left of its key.
+    fn names_once(&self, far: &FarEnd) -> bool {
+        let [back] = far.back.as_slice() else {
+            return false;
+        };
+        let given = |e: &Expr| matches!(e, Expr::Const(_) | Expr::Param(..));
+        let fixed = |part: &Expr| {
+            far.conditions.iter().any(|p| match p {
+                Pred::Compare(a, Compare::Eq, b) => a == part && given(b) || b == part && given(a),
+                _ => false,
+            })
+        };
+        let leading = reference_paths(self.model, *back);
+        let mut key = key_paths(self.model, far.entity).into_iter();
+        far.steps.is_empty() && key.all(|part| leading.contains(&part) || fixed(&part))
     }
 
     /// What is wished of instances, wished of what leads to each of them once: their order, where
@@ -278,12 +403,11 @@ impl Planner<'_> {
     fn wish_at_far_end(
         &self,
         wish: &Wish,
-        node: NodeId,
-        entity: EntityId,
+        goal: &Goal,
         reference: ReferenceId,
         here: &Partial,
     ) -> Option<Wish> {
-        let own = self.model.key_leaf_paths(entity, node, &[], &[]);
+        let own = self.model.key_leaf_paths(goal.entity, goal.node, &[], &[]);
         let leading = reference_paths(self.model, reference);
         let order = wish.order.iter().map(|(e, direction)| {
             let at = own.iter().position(|k| k == e)?;
@@ -309,53 +433,6 @@ impl Planner<'_> {
         };
     }
 
-    /// Binds an instance in passing, as a node of its own behind those of the query.
-    fn hop(
-        &mut self,
-        state: &State,
-        entity: EntityId,
-        eqs: Vec<Eq>,
-        range: Option<Range>,
-        wish: Option<&Wish>,
-    ) -> Vec<(Partial, NodeId)> {
-        let entity = self.model.entity(entity).root;
-        let tmp = state.nodes.len().max(64) as NodeId;
-        let problem = Problem {
-            entity,
-            eqs,
-            ranges: range.into_iter().collect(),
-            exists: vec![],
-            order: wish.map(|w| w.order.clone()),
-            holds: vec![],
-        };
-        let partial = Partial {
-            state: state.clone(),
-            left: vec![],
-            narrowed: 1.0,
-            ordered: false,
-            paged: false,
-        };
-        let scope = Scope::new(self.model, entity, &[]);
-        let found = self.gets(&partial, tmp, &problem, &[], &scope, wish);
-        found.into_iter().map(|p| (p, tmp)).collect()
-    }
-
-    /// Pairs the scalars of a reference with the key of a bound instance.
-    fn pairs(
-        &self,
-        state: &State,
-        paths: &[Expr],
-        tmp: NodeId,
-        entity: EntityId,
-    ) -> Option<Vec<(Expr, Term)>> {
-        let keys = self.model.key_leaf_paths(entity, tmp, &[], &[]);
-        paths
-            .iter()
-            .zip(&keys)
-            .map(|(p, k)| Some((p.clone(), self.locate(state, k)?)))
-            .collect()
-    }
-
     /// Takes a candidate in, spread where a partition would outgrow the target, unless the target
     /// cannot hold it.
     pub(in crate::design) fn admit(&mut self, s: crate::view::Structure) -> Vec<ShapeId> {
@@ -375,48 +452,188 @@ impl Planner<'_> {
     }
 }
 
-/// A way of an `exists` over one path as conditions on the instance at its end.
-fn at_far_end(way: &Way) -> Option<Way> {
-    let zero = |e: &Expr| rebase(e, &|n| (n == 1).then_some(0));
-    let eqs = way.eqs.iter().map(|q| {
-        let expr = zero(&q.expr)?;
-        Some(Eq { expr, ..q.clone() })
-    });
-    let range = match &way.range {
-        None => None,
-        Some(range) => Some(Range {
-            expr: zero(&range.expr)?,
-            ..range.clone()
-        }),
-    };
-    Some(Way {
-        eqs: eqs.collect::<Option<_>>()?,
-        range,
-        whole: way.whole,
-    })
+impl<'a> FarEnd<'a> {
+    /// That of a path of instances, each of which refers to the one before it.
+    fn of(model: &Model, over: &'a [Unfold], filter: Option<&Pred>) -> Option<FarEnd<'a>> {
+        let (first, rest) = over.split_first()?;
+        let parents = over.iter().map(|u| usize::from(u.parent));
+        if !parents.eq(0..over.len()) || rest.iter().any(|u| !u.steps.is_empty()) {
+            return None;
+        }
+        let back: Option<Vec<ReferenceId>> = over.iter().rev().map(|u| back_by(&u.many)).collect();
+        let back = back?;
+        let entity = model.reference(*back.first()?).entity;
+        // The last node is where the path ends; those before it are so many references from there.
+        let place = |node: NodeId| -> Option<Place> {
+            let steps = back.get(..over.len().checked_sub(usize::from(node))?)?;
+            (node > 0 || first.steps.is_empty()).then_some((0, steps))
+        };
+        let conditions = all_of(filter).into_iter().map(|p| moved_pred(p, &place));
+        let mut conditions: Vec<Pred> = conditions.collect::<Option<_>>()?;
+        conditions.extend(leads_on(model, &back));
+        Some(FarEnd {
+            entity,
+            back,
+            steps: &first.steps,
+            conditions,
+        })
+    }
 }
 
-/// A node whose key is known, bound without a get: that what refers to it is there says that it is.
-fn known_by_key(partial: &Partial, node: NodeId, given: &[(Expr, Term)]) -> Option<Partial> {
-    let column = |(expr, term): &(Expr, Term)| match term {
-        Term::Column {
+impl Source {
+    /// Where the values are of what the node refers to by these steps.
+    fn along(&self, steps: &[ReferenceId]) -> Vec<Source> {
+        let beyond = |f: &&Fetched| f.element.is_empty() && f.steps.starts_with(steps);
+        let rest = |f: &Fetched| Fetched {
+            steps: f.steps.get(steps.len()..).unwrap_or_default().to_vec(),
+            ..f.clone()
+        };
+        let beyond = |fetched: &[Fetched]| fetched.iter().filter(beyond).map(rest).collect();
+        let from = |frame, shape, at: Vec<ReferenceId>, fetched: &[Fetched]| Source::Row {
             frame,
-            column,
-            path,
-        } if path.is_empty() => Some((*frame, (expr.clone(), *column))),
+            shape,
+            at,
+            fetched: beyond(fetched),
+        };
+        let (own, fetched) = match self {
+            Source::Row {
+                frame,
+                shape,
+                at,
+                fetched,
+            } => {
+                let at = [at, steps].concat();
+                (Some(from(*frame, *shape, at, fetched)), fetched)
+            }
+            Source::Element { .. } => return vec![],
+            Source::Carried {
+                frame,
+                carried,
+                fetched,
+            } => {
+                let rest = carried.iter().filter_map(|(e, column)| {
+                    let rest = behind(e, steps)?;
+                    Some((rest, *column))
+                });
+                let own = Source::Carried {
+                    frame: *frame,
+                    carried: rest.collect(),
+                    fetched: beyond(fetched),
+                };
+                (Some(own), fetched)
+            }
+        };
+        let on_the_way = fetched.iter().filter(|f| f.element.is_empty());
+        let on_the_way = on_the_way.filter_map(|f| {
+            let at = steps.strip_prefix(f.steps.as_slice())?;
+            Some(from(f.frame, f.shape, at.to_vec(), fetched))
+        });
+        own.into_iter().chain(on_the_way).collect()
+    }
+}
+
+/// A path as seen from behind its first steps, where it has them.
+fn behind(path: &Expr, steps: &[ReferenceId]) -> Option<Expr> {
+    match path {
+        Expr::Path {
+            node,
+            element,
+            steps: all,
+            leaf,
+        } if element.is_empty() => Some(Expr::Path {
+            node: *node,
+            element: vec![],
+            steps: all.strip_prefix(steps)?.to_vec(),
+            leaf: leaf.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// A state within a hop as one outside it: with the nodes that were bound before.
+fn outside(hop: State, before: &State) -> State {
+    State {
+        nodes: before.nodes.clone(),
+        known: before.known.clone(),
+        ..hop
+    }
+}
+
+/// The conditions of which a filter says that all hold.
+fn all_of(filter: Option<&Pred>) -> Vec<&Pred> {
+    match filter {
+        Some(Pred::And(all)) => all.iter().collect(),
+        other => other.into_iter().collect(),
+    }
+}
+
+fn back_by(many: &Many) -> Option<ReferenceId> {
+    match many {
+        Many::Back(reference) => Some(*reference),
+        _ => None,
+    }
+}
+
+/// That references lead on, one after the other, where one of them may be absent: optional, or of a
+/// subtype. Said as the language says it: of the one scalar of a key, or of the whole.
+pub(super) fn leads_on(model: &Model, steps: &[ReferenceId]) -> Option<Pred> {
+    let absent = |&r: &ReferenceId| {
+        let reference = model.reference(r);
+        reference.optional || model.entity(reference.entity).root != reference.entity
+    };
+    let target = model.reference(*steps.last()?).target;
+    let key = model.key_leaf_paths(target, 0, &[], steps);
+    let end = match <[Expr; 1]>::try_from(key) {
+        Ok([scalar]) => scalar,
+        Err(_) => Expr::Path {
+            node: 0,
+            element: vec![],
+            steps: steps.to_vec(),
+            leaf: Leaf::Key,
+        },
+    };
+    let present = Pred::Not(Box::new(Pred::IsNull(end)));
+    steps.iter().any(absent).then_some(present)
+}
+
+/// A condition on what the reference inside an element leads to, more than its key, as seen from
+/// there; and where in the element the reference is.
+fn behind_element(model: &Model, pred: &Pred) -> Option<(Vec<u16>, Pred)> {
+    let there = |e: &Expr| match e {
+        Expr::Path {
+            node: 1,
+            element,
+            steps,
+            leaf,
+        } if elements::follows(model, e) => {
+            let seen = Expr::Path {
+                node: 0,
+                element: vec![],
+                steps: steps.clone(),
+                leaf: leaf.clone(),
+            };
+            Some((element.clone(), seen))
+        }
         _ => None,
     };
-    let columns: Vec<_> = given.iter().map(column).collect::<Option<_>>()?;
-    let frame = columns.first()?.0;
-    if columns.iter().any(|(of, _)| *of != frame) {
-        return None;
+    let given = |e: &Expr| matches!(e, Expr::Const(_) | Expr::Param(..));
+    match pred {
+        Pred::Compare(a, op, b) if given(b) => {
+            let (at, a) = there(a)?;
+            Some((at, Pred::Compare(a, *op, b.clone())))
+        }
+        Pred::Compare(a, op, b) if given(a) => {
+            let (at, b) = there(b)?;
+            Some((at, Pred::Compare(a.clone(), *op, b)))
+        }
+        Pred::In(a, list) if list.iter().all(given) => {
+            let (at, a) = there(a)?;
+            Some((at, Pred::In(a, list.clone())))
+        }
+        Pred::InList(a, list) if given(list) => {
+            let (at, a) = there(a)?;
+            Some((at, Pred::InList(a, list.clone())))
+        }
+        _ => None,
     }
-    let mut known = partial.clone();
-    let source = Source::Carried {
-        frame,
-        carried: columns.into_iter().map(|(_, c)| c).collect(),
-        fetched: vec![],
-    };
-    set_node(&mut known.state, node, source);
-    Some(known)
 }
