@@ -368,8 +368,8 @@ impl Learned {
     }
 }
 
-/// A cheap selection over all plans, those among its own structures included; none where a search
-/// finds it at once: what a person gave, and what is drawn at random, is read as it was first planned.
+/// A cheap selection over all plans, those among its own structures included. None for what a person
+/// gave, and for what is drawn at random: it is read as it was first planned.
 fn glanced(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Selection> {
     if options.given.is_some() || options.sample.is_some() {
         return None;

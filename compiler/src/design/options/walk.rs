@@ -195,13 +195,13 @@ impl Planner<'_> {
         pred: &Pred,
     ) -> Vec<Partial> {
         let conditions = all_of(Some(pred));
-        let behind = |p: &&Pred| behind_element(self.model, p);
-        let Some((element, _)) = conditions.iter().find_map(|p| behind(&p)) else {
+        let behind = |p: &Pred| behind_element(self.model, p);
+        let Some((element, _)) = conditions.iter().find_map(|p| behind(p)) else {
             return vec![];
         };
         let said: Vec<Pred> = conditions
             .iter()
-            .filter_map(|p| behind(&p))
+            .filter_map(|p| behind(p))
             .filter(|(at, _)| *at == element)
             .map(|(_, p)| p)
             .collect();
