@@ -6,9 +6,10 @@
 use super::Planner;
 use super::atoms::{self, Mentions};
 use super::problem::{Eq, ExistsBy, Problem, Way};
-use crate::design::shape::skeleton;
+use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::everything;
 use crate::model::{Direction, EntityId, Expr, Many, Model, Pred, Unfold};
+use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 
 impl Problem {
@@ -109,6 +110,26 @@ impl Problem {
                 add(planner, self.entity, over, filter, partition, clustering);
             }
         }
+    }
+}
+
+impl Planner<'_> {
+    /// Takes a candidate in, spread where a partition would outgrow the target, unless the target
+    /// cannot hold it.
+    pub(in crate::design) fn admit(&mut self, s: Structure) -> Vec<ShapeId> {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let scalar = s
+            .key()
+            .all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
+        if !scalar
+            || (s.kind == Kind::Groups
+                && s.over.is_empty()
+                && s.columns.is_empty()
+                && !s.filter.is_empty())
+        {
+            return vec![];
+        }
+        self.spread_shapes(s)
     }
 }
 

@@ -6,6 +6,7 @@ mod alternatives;
 mod atoms;
 mod bind;
 mod extreme;
+mod far_end;
 mod get;
 mod group;
 mod grow;

@@ -7,7 +7,7 @@
 
 use super::Planner;
 use super::atoms::{Place, moved, moved_pred, moved_unfolds};
-use super::walk::leads_on;
+use super::far_end::leads_on;
 use crate::model::{Direction, Expr, Item, Many, NodeId, Pred, Query, ReferenceId};
 
 impl Planner<'_> {

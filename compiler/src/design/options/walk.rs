@@ -4,17 +4,14 @@
 //! them there are its conditions, and every candidate and technique is open to it. What it finds
 //! leads back by the references that the path was followed against.
 
-use super::atoms::{Place, moved_pred};
 use super::bind::{Partial, Wish, set_node};
+use super::far_end::{FarEnd, all_of, behind_element};
 use super::problem::{Eq, EqValue, ExistsBy, Problem, Way};
 use super::{Fetched, Planner, Source, State};
 use crate::design::plan::{Op, Term};
-use crate::design::shape::{ShapeId, key_paths, reference_paths};
-use crate::model::{
-    Compare, EntityId, Expr, Leaf, Many, Model, NodeId, Pred, ReferenceId, Type, Unfold,
-};
+use crate::design::shape::{key_paths, reference_paths};
+use crate::model::{Compare, EntityId, Expr, Leaf, NodeId, Pred, ReferenceId, Type, Unfold};
 use crate::view::typing::{NodeType, Scope, inner};
-use crate::view::{Kind, elements};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,18 +21,6 @@ struct Goal<'a> {
     entity: EntityId,
     filters: &'a [Pred],
     scope: &'a Scope,
-}
-
-/// What is at the far end of a path to many, and the way back.
-struct FarEnd<'a> {
-    /// What the path's last node is.
-    entity: EntityId,
-    /// The references from there back, to where the path leaves what the node refers to.
-    back: Vec<ReferenceId>,
-    /// What leads from the node to there.
-    steps: &'a [ReferenceId],
-    /// What is said of the last node.
-    conditions: Vec<Pred>,
 }
 
 impl Planner<'_> {
@@ -432,52 +417,6 @@ impl Planner<'_> {
             by: key.to_vec(),
         };
     }
-
-    /// Takes a candidate in, spread where a partition would outgrow the target, unless the target
-    /// cannot hold it.
-    pub(in crate::design) fn admit(&mut self, s: crate::view::Structure) -> Vec<ShapeId> {
-        let scope = Scope::new(self.model, s.anchor, &s.over);
-        let scalar = s
-            .key()
-            .all(|e| scope.type_of(self.model, &[], e).0.is_scalar());
-        if !scalar
-            || (s.kind == Kind::Groups
-                && s.over.is_empty()
-                && s.columns.is_empty()
-                && !s.filter.is_empty())
-        {
-            return vec![];
-        }
-        self.spread_shapes(s)
-    }
-}
-
-impl<'a> FarEnd<'a> {
-    /// That of a path of instances, each of which refers to the one before it.
-    fn of(model: &Model, over: &'a [Unfold], filter: Option<&Pred>) -> Option<FarEnd<'a>> {
-        let (first, rest) = over.split_first()?;
-        let parents = over.iter().map(|u| usize::from(u.parent));
-        if !parents.eq(0..over.len()) || rest.iter().any(|u| !u.steps.is_empty()) {
-            return None;
-        }
-        let back: Option<Vec<ReferenceId>> = over.iter().rev().map(|u| back_by(&u.many)).collect();
-        let back = back?;
-        let entity = model.reference(*back.first()?).entity;
-        // The last node is where the path ends; those before it are so many references from there.
-        let place = |node: NodeId| -> Option<Place> {
-            let steps = back.get(..over.len().checked_sub(usize::from(node))?)?;
-            (node > 0 || first.steps.is_empty()).then_some((0, steps))
-        };
-        let conditions = all_of(filter).into_iter().map(|p| moved_pred(p, &place));
-        let mut conditions: Vec<Pred> = conditions.collect::<Option<_>>()?;
-        conditions.extend(leads_on(model, &back));
-        Some(FarEnd {
-            entity,
-            back,
-            steps: &first.steps,
-            conditions,
-        })
-    }
 }
 
 impl Source {
@@ -556,84 +495,5 @@ fn outside(hop: State, before: &State) -> State {
         nodes: before.nodes.clone(),
         known: before.known.clone(),
         ..hop
-    }
-}
-
-/// The conditions of which a filter says that all hold.
-fn all_of(filter: Option<&Pred>) -> Vec<&Pred> {
-    match filter {
-        Some(Pred::And(all)) => all.iter().collect(),
-        other => other.into_iter().collect(),
-    }
-}
-
-fn back_by(many: &Many) -> Option<ReferenceId> {
-    match many {
-        Many::Back(reference) => Some(*reference),
-        _ => None,
-    }
-}
-
-/// That references lead on, one after the other, where one of them may be absent: optional, or of a
-/// subtype. Said as the language says it: of the one scalar of a key, or of the whole.
-pub(super) fn leads_on(model: &Model, steps: &[ReferenceId]) -> Option<Pred> {
-    let absent = |&r: &ReferenceId| {
-        let reference = model.reference(r);
-        reference.optional || model.entity(reference.entity).root != reference.entity
-    };
-    let target = model.reference(*steps.last()?).target;
-    let key = model.key_leaf_paths(target, 0, &[], steps);
-    let end = match <[Expr; 1]>::try_from(key) {
-        Ok([scalar]) => scalar,
-        Err(_) => Expr::Path {
-            node: 0,
-            element: vec![],
-            steps: steps.to_vec(),
-            leaf: Leaf::Key,
-        },
-    };
-    let present = Pred::Not(Box::new(Pred::IsNull(end)));
-    steps.iter().any(absent).then_some(present)
-}
-
-/// A condition on what the reference inside an element leads to, more than its key, as seen from
-/// there; and where in the element the reference is.
-fn behind_element(model: &Model, pred: &Pred) -> Option<(Vec<u16>, Pred)> {
-    let there = |e: &Expr| match e {
-        Expr::Path {
-            node: 1,
-            element,
-            steps,
-            leaf,
-        } if elements::follows(model, e) => {
-            let seen = Expr::Path {
-                node: 0,
-                element: vec![],
-                steps: steps.clone(),
-                leaf: leaf.clone(),
-            };
-            Some((element.clone(), seen))
-        }
-        _ => None,
-    };
-    let given = |e: &Expr| matches!(e, Expr::Const(_) | Expr::Param(..));
-    match pred {
-        Pred::Compare(a, op, b) if given(b) => {
-            let (at, a) = there(a)?;
-            Some((at, Pred::Compare(a, *op, b.clone())))
-        }
-        Pred::Compare(a, op, b) if given(a) => {
-            let (at, b) = there(b)?;
-            Some((at, Pred::Compare(a.clone(), *op, b)))
-        }
-        Pred::In(a, list) if list.iter().all(given) => {
-            let (at, a) = there(a)?;
-            Some((at, Pred::In(a, list.clone())))
-        }
-        Pred::InList(a, list) if given(list) => {
-            let (at, a) = there(a)?;
-            Some((at, Pred::InList(a, list.clone())))
-        }
-        _ => None,
     }
 }
