@@ -2,7 +2,7 @@
 //! offset written down, a read transaction for each ask from heed's thread-local slots.
 
 use super::data::{category_name, post_id};
-use super::{Asks, Sum};
+use super::{Answers, Asks, Sum};
 use crate::Result;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, OnCommit};
@@ -72,10 +72,12 @@ impl Hand {
             asks,
         })
     }
+}
 
+impl Answers for Hand {
     /// Key: 1 (the category is whole), category, 0, complement of posted_at (8), complement of the
     /// id (16). Row: header, nulls, four ends, title, url, author's name, nothing of the key.
-    pub fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
+    fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let txn = self.env.read_txn()?;
@@ -95,7 +97,7 @@ impl Hand {
 
     /// Post: header, posted_at and author (8 each) among the fixed columns, three ends, category,
     /// title, url. Comments: key post (16), at (8), id (16); row header, two ends, body, name.
-    pub fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
+    fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let txn = self.env.read_txn()?;
@@ -117,7 +119,7 @@ impl Hand {
 
     /// Key: author (8), complement of posted_at (8), complement of the id (16).
     /// Row: header, two ends, title, url.
-    pub fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
+    fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let txn = self.env.read_txn()?;
@@ -132,7 +134,7 @@ impl Hand {
 
     /// Category: key 1 (it is whole), the name, 0. Totals: the same key; row header, nulls, count
     /// (8). Both are in the order of the name, so that their cursors go side by side.
-    pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
+    fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for _ in asks {
             let txn = self.env.read_txn()?;

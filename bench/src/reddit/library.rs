@@ -1,7 +1,7 @@
 //! The same questions through the library: lazily, every value of every row looked at.
 
 use super::data::{category_name, post_id};
-use super::{Asks, Sum};
+use super::{Answers, Asks, Sum};
 use crate::Result;
 use querent::Database;
 use querent::store::lmdb::Lmdb;
@@ -13,8 +13,8 @@ pub struct Library {
     pub asks: Asks,
 }
 
-impl Library {
-    pub fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
+impl Answers for Library {
+    fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let category = Value::Text(category_name(self.asks.category(i)));
@@ -22,7 +22,11 @@ impl Library {
             let asked = snapshot.ask("front_page", vec![category])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url, author) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default(), row.text(3)?.unwrap_or_default());
+                let (title, url, author) = (
+                    row.text(0)?.unwrap_or_default(),
+                    row.text(1)?.unwrap_or_default(),
+                    row.text(3)?.unwrap_or_default(),
+                );
                 let at = row.number(2)?.unwrap_or_default();
                 sum.row([title, url, author], at);
             }
@@ -30,7 +34,7 @@ impl Library {
         Ok(sum)
     }
 
-    pub fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
+    fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let post = Value::TimeUuid(post_id(self.asks.post(i)));
@@ -38,10 +42,16 @@ impl Library {
             let asked = snapshot.ask("discussion", vec![post])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default());
+                let (title, url) = (
+                    row.text(0)?.unwrap_or_default(),
+                    row.text(1)?.unwrap_or_default(),
+                );
                 sum.row([title, url, ""], 0);
                 for comment in row.nested(2)? {
-                    let (body, author) = (comment.text(0)?.unwrap_or_default(), comment.text(2)?.unwrap_or_default());
+                    let (body, author) = (
+                        comment.text(0)?.unwrap_or_default(),
+                        comment.text(2)?.unwrap_or_default(),
+                    );
                     let at = comment.number(1)?.unwrap_or_default();
                     sum.row([body, author, ""], at);
                 }
@@ -50,7 +60,7 @@ impl Library {
         Ok(sum)
     }
 
-    pub fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
+    fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for i in asks {
             let user = Value::Int(self.asks.user(i) as i64);
@@ -58,14 +68,17 @@ impl Library {
             let asked = snapshot.ask("posts_by_user", vec![user])?;
             let mut rows = asked.rows()?;
             while let Some(row) = rows.next_row()? {
-                let (title, url) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default());
+                let (title, url) = (
+                    row.text(0)?.unwrap_or_default(),
+                    row.text(1)?.unwrap_or_default(),
+                );
                 sum.row([title, url, ""], 0);
             }
         }
         Ok(sum)
     }
 
-    pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
+    fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
         let mut sum = Sum::default();
         for _ in asks {
             let snapshot = self.db.snapshot()?;

@@ -3,7 +3,7 @@
 
 use super::hand::Hand;
 use super::library::Library;
-use super::{Asks, Size, Sum, compare_hand, make};
+use super::{Answers, Asks, Size, Sum, compare_hand, make};
 use crate::measure::cpu_nanos;
 use crate::{Result, option};
 use querent::Database;
@@ -31,7 +31,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let (start, sum) = match word(arguments, "--side") {
         Some("hand") => {
             let hand = Hand::open(&copy, asks, MAP_OF_ONE)?;
-            (cpu_nanos(), by_hand(&hand, question, count)?)
+            (cpu_nanos(), answer(&hand, question, count)?)
         }
         _ => {
             let options = lmdb::Options {
@@ -40,7 +40,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             };
             let db = Database::open_with(&path, options)?;
             let library = Library { db, asks };
-            (cpu_nanos(), by_library(&library, question, count)?)
+            (cpu_nanos(), answer(&library, question, count)?)
         }
     };
     let nanos = (cpu_nanos() - start) / count as f64;
@@ -48,22 +48,12 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn by_library(library: &Library, question: &str, asks: u64) -> Result<Sum> {
+fn answer(side: &impl Answers, question: &str, asks: u64) -> Result<Sum> {
     match question {
-        "front_page" => library.front_page(0..asks),
-        "discussion" => library.discussion(0..asks),
-        "posts_by_user" => library.posts_by_user(0..asks),
-        "busiest" => library.busiest(0..asks),
-        _ => Err(format!("found `{question}`, expected a question of the model").into()),
-    }
-}
-
-fn by_hand(hand: &Hand, question: &str, asks: u64) -> Result<Sum> {
-    match question {
-        "front_page" => hand.front_page(0..asks),
-        "discussion" => hand.discussion(0..asks),
-        "posts_by_user" => hand.posts_by_user(0..asks),
-        "busiest" => hand.busiest(0..asks),
+        "front_page" => side.front_page(0..asks),
+        "discussion" => side.discussion(0..asks),
+        "posts_by_user" => side.posts_by_user(0..asks),
+        "busiest" => side.busiest(0..asks),
         _ => Err(format!("found `{question}`, expected a question of the model").into()),
     }
 }

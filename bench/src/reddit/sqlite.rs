@@ -2,7 +2,7 @@
 //! mapped into memory.
 
 use super::data::{CATEGORIES, Size, category_name, post_id};
-use super::{Asks, Sum};
+use super::{Answers, Asks, Sum};
 use crate::Result;
 use rusqlite::{Connection, Statement, params};
 use std::cell::RefCell;
@@ -123,8 +123,10 @@ impl<'c> Sqlite<'c> {
             asks,
         })
     }
+}
 
-    pub fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
+impl Answers for Sqlite<'_> {
+    fn front_page(&self, asks: Range<u64>) -> Result<Sum> {
         let (mut statement, mut sum) = (self.front_page.borrow_mut(), Sum::default());
         for i in asks {
             let mut rows = statement.query([category_name(self.asks.category(i))])?;
@@ -136,7 +138,7 @@ impl<'c> Sqlite<'c> {
         Ok(sum)
     }
 
-    pub fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
+    fn discussion(&self, asks: Range<u64>) -> Result<Sum> {
         let (mut post, mut comments) = (self.post.borrow_mut(), self.comments.borrow_mut());
         let mut sum = Sum::default();
         for i in asks {
@@ -155,7 +157,7 @@ impl<'c> Sqlite<'c> {
         Ok(sum)
     }
 
-    pub fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
+    fn posts_by_user(&self, asks: Range<u64>) -> Result<Sum> {
         let (mut statement, mut sum) = (self.by_user.borrow_mut(), Sum::default());
         for i in asks {
             let mut rows = statement.query([self.asks.user(i) as i64])?;
@@ -167,7 +169,7 @@ impl<'c> Sqlite<'c> {
         Ok(sum)
     }
 
-    pub fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
+    fn busiest(&self, asks: Range<u64>) -> Result<Sum> {
         let (mut statement, mut sum) = (self.busiest.borrow_mut(), Sum::default());
         for _ in asks {
             let mut rows = statement.query([])?;

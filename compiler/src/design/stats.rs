@@ -59,6 +59,15 @@ impl Stats<'_> {
     /// How many elements one unfold yields per parent.
     pub(crate) fn fan(&self, unfold: &Unfold, scope: &Scope) -> Extent {
         match &unfold.many {
+            // There and back by the same reference: the one that it was followed from, and as many
+            // others as there are of any.
+            Many::Back(r) if unfold.steps.last() == Some(r) => {
+                let Extent { avg, max } = self.referrers(*r);
+                Extent {
+                    avg: (avg + 1.0).min(max),
+                    max,
+                }
+            }
             Many::Back(r) => self.referrers(*r),
             Many::Elements(a, path) => {
                 collection(crate::view::typing::inner(&self.model.attribute(*a).ty, path).0)

@@ -31,11 +31,19 @@ pub(crate) struct CommonSlot {
     from_end: bool,
     /// Offset in the row: of the value, or of a text's end. Offset in the key, or distance from its
     /// end.
-    at: usize,
+    at: u32,
     /// Where variable bytes begin, in a narrow row.
-    base: usize,
+    base: u32,
     /// Undoes the complement of a descending key part.
     mask: u64,
+}
+
+/// So many bytes from an offset on. Offsets of half the width of an address: their sum with a length
+/// does not overflow, and one comparison is all that is left of the checks.
+#[inline]
+fn bytes_at<const N: usize>(bytes: &[u8], at: u32) -> Option<&[u8; N]> {
+    let at = at as usize;
+    bytes.get(at..at + N)?.first_chunk()
 }
 
 /// The bits of a row's first four bytes that are its header.
@@ -76,17 +84,17 @@ impl CommonSlot {
             return None;
         }
         let (start, end) = self.ends(row)?;
-        utf8::text(row.get(self.base..)?.get(start..end)?)
+        utf8::text(row.get(self.base as usize..)?.get(start..end)?)
     }
 
     /// The end of the text before a text of a narrow row, which is its start, and its own.
     #[inline]
     fn ends(&self, row: &[u8]) -> Option<(usize, usize)> {
         let (start, end) = if self.first {
-            (0, u16::from_le_bytes(*row.get(self.at..)?.first_chunk()?))
+            (0, u16::from_le_bytes(*bytes_at(row, self.at)?))
         } else {
             // Both are read at once.
-            let ends = u32::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
+            let ends = u32::from_le_bytes(*bytes_at(row, self.at - 2)?);
             (ends as u16, (ends >> 16) as u16)
         };
         Some((usize::from(start), usize::from(end)))
@@ -98,7 +106,7 @@ impl CommonSlot {
         if self.first {
             return Some(0);
         }
-        let end = u16::from_le_bytes(*row.get(self.at - 2..)?.first_chunk()?);
+        let end = u16::from_le_bytes(*bytes_at(row, self.at - 2)?);
         Some(usize::from(end))
     }
 
@@ -108,7 +116,7 @@ impl CommonSlot {
         if !self.is_in_place(row) {
             return None;
         }
-        row.get(self.at..)?.first_chunk().copied()
+        bytes_at(row, self.at).copied()
     }
 
     /// An integer or timestamp of a row.
@@ -151,12 +159,13 @@ impl CommonSlot {
 
     #[inline]
     pub(super) fn key_time(&self, key: &[u8]) -> Option<i64> {
-        let at = if self.from_end {
-            key.len().checked_sub(self.at)?
+        let bytes = if self.from_end {
+            let at = key.len().checked_sub(self.at as usize)?;
+            key.get(at..)?.first_chunk()?
         } else {
-            self.at
+            bytes_at(key, self.at)?
         };
-        let bits = u64::from_be_bytes(*key.get(at..)?.first_chunk()?) ^ self.mask;
+        let bits = u64::from_be_bytes(*bytes) ^ self.mask;
         Some((bits ^ (1 << 63)) as i64)
     }
 
@@ -168,13 +177,13 @@ impl CommonSlot {
     #[inline(always)]
     pub(crate) fn key_text<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
         let (_, text) = self.key_text_bytes(key)?.split_last()?;
-        utf8::text_from(text, key::ESCAPE + 1)
+        utf8::text_from::<{ key::ESCAPE + 1 }>(text)
     }
 
     /// A text of a key that is whole, as it is stored, with its end. Asked only of a text of a key.
     #[inline]
     pub(crate) fn key_text_bytes<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
-        let mut bytes = key.get(self.at..)?;
+        let mut bytes = key.get(self.at as usize..)?;
         if !self.first {
             let (tag, rest) = bytes.split_first()?;
             if *tag != key::PRESENT {
@@ -226,42 +235,89 @@ impl TextRun {
 
     /// How many texts it has.
     pub(crate) fn len(&self) -> usize {
-        1 + (self.last.at - self.first.at) / 2
+        1 + (self.last.at - self.first.at) as usize / 2
     }
 
     /// Checks the run in a row; nothing where it is not UTF-8 as a whole, or the row is of another
     /// form.
-    pub(crate) fn check<'a>(&self, row: &'a [u8]) -> Option<&'a str> {
+    #[inline]
+    pub(crate) fn check<'a>(&self, row: &'a [u8]) -> Option<Checked<'a>> {
         if *row.first()? != NARROW {
             return None;
         }
         let from = self.first.start(row)?;
         let (_, to) = self.last.ends(row)?;
-        let bytes = row.get(self.first.base..)?.get(from..to)?;
-        simdutf8::basic::from_utf8(bytes).ok()
+        let bytes = row.get(self.first.base as usize..)?.get(from..to)?;
+        Some(Checked {
+            text: utf8::text(bytes)?,
+            from,
+            row,
+        })
     }
 
-    /// One text of the run, of a row in which it was checked; nothing where it is null, or not
-    /// between two characters.
-    #[inline]
-    pub(crate) fn text<'a>(
-        &self,
-        checked: &'a str,
-        row: &[u8],
-        slot: &CommonSlot,
-    ) -> Option<&'a str> {
-        if !slot.is_in_place(row) {
+    /// Where a text of the run stands; nothing where it is not in it.
+    pub(crate) fn place(&self, slot: &CommonSlot) -> Option<TextPlace> {
+        let inside = (self.first.at..=self.last.at).contains(&slot.at);
+        if slot.kind != Common::Text || !inside {
             return None;
         }
-        let from = self.first.start(row)?;
-        let (start, end) = slot.ends(row)?;
-        // What is before the run wraps around, and is beyond its end.
-        checked.get(start.wrapping_sub(from)..end.wrapping_sub(from))
+        Some(TextPlace {
+            form: slot.form,
+            at: if slot.first { slot.at } else { slot.at - 2 },
+            start: if slot.first { 0 } else { 0xffff },
+            end: if slot.first { 0 } else { 16 },
+        })
     }
+}
 
-    /// Whether a text stands in the run.
-    pub(crate) fn holds(&self, slot: &CommonSlot) -> bool {
-        slot.kind == Common::Text && (self.first.at..=self.last.at).contains(&slot.at)
+/// Where a text of a run stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextPlace {
+    /// As of its slot.
+    form: u32,
+    /// The offset of a word with its start and its end.
+    at: u32,
+    /// The bits of the word that are its start: none of the first text, which has none.
+    start: u32,
+    /// By how many bits its end is shifted in the word.
+    end: u32,
+}
+
+impl TextPlace {
+    /// Of a column that is in no run: no row is so long.
+    pub(crate) const NOWHERE: TextPlace = TextPlace {
+        form: 0,
+        at: u32::MAX / 2,
+        start: 0,
+        end: 0,
+    };
+}
+
+/// The texts of a run in one row, as one text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked<'a> {
+    text: &'a str,
+    /// Where it begins among the variable bytes of the row.
+    from: usize,
+    row: &'a [u8],
+}
+
+impl<'a> Checked<'a> {
+    /// One text of the run; nothing where it is null, or not between two characters.
+    #[expect(
+        clippy::inline_always,
+        reason = "returned through memory instead of registers, a text costs as much as reading it"
+    )]
+    #[inline(always)]
+    pub(crate) fn text(&self, place: &TextPlace) -> Option<&'a str> {
+        let word = u32::from_le_bytes(*bytes_at(self.row, place.at)?);
+        if u32::from_le_bytes(*bytes_at(self.row, 0)?) & place.form != u32::from(NARROW) {
+            return None;
+        }
+        let (start, end) = (word & place.start, word >> place.end & 0xffff);
+        // What is before the run wraps around, and is beyond its end.
+        let within = |at: u32| (at as usize).wrapping_sub(self.from);
+        self.text.get(within(start)..within(end))
     }
 }
 
@@ -275,7 +331,7 @@ pub(super) fn slots(
     variable: usize,
 ) -> Vec<CommonSlot> {
     let other = CommonSlot {
-        base: ends_at + 2 * variable,
+        base: (ends_at + 2 * variable) as u32,
         ..CommonSlot::OTHER
     };
     let part = |(i, (part, place)): (usize, (&KeyPart, &PartPlace))| match (&part.ty, place) {
@@ -285,7 +341,7 @@ pub(super) fn slots(
         {
             CommonSlot {
                 kind: Common::KeyTime,
-                at,
+                at: at as u32,
                 from_end: matches!(place, PartPlace::End(_)),
                 mask: if part.direction == Direction::Desc {
                     u64::MAX
@@ -300,7 +356,7 @@ pub(super) fn slots(
         {
             CommonSlot {
                 kind: Common::KeyText,
-                at,
+                at: at as u32,
                 first: !part.hashed,
                 from_end: i + 1 == key.len(),
                 ..other
@@ -323,7 +379,7 @@ pub(super) fn slots(
         };
         CommonSlot {
             kind,
-            at,
+            at: at as u32,
             first,
             form: HEADER | nulls,
             ..other

@@ -12,7 +12,7 @@ use crate::key;
 pub use crate::value_ref::ValueRef;
 pub use querent_compiler::view::KeyPart;
 
-pub(crate) use common::{CommonSlot, TextRun};
+pub(crate) use common::{Checked, CommonSlot, TextPlace, TextRun};
 use querent_compiler::model::Type;
 
 /// Rows begin with the format version (high nibble, 1) and a form (low nibble).

@@ -90,13 +90,11 @@ proptest! {
             row[at] = byte;
         }
         let run = TextRun::longest(&layout, 0..values.len());
-        let checked = run.and_then(|run| Some((run, run.check(&row)?)));
-        let text_of = |slot| checked.and_then(|(run, texts)| run.text(texts, &row, slot));
+        let checked = run.and_then(|run| run.check(&row));
+        let text_of = |slot| checked?.text(&run?.place(slot)?);
         for column in 0..values.len() {
             let slot = layout.common_slot(column);
-            if run.is_some_and(|run| run.holds(slot))
-                && let Some(text) = text_of(slot)
-            {
+            if let Some(text) = text_of(slot) {
                 prop_assert_eq!(slot.text(&row), Some(text));
             }
         }

@@ -1,61 +1,71 @@
 //! The check that stored bytes are a text.
 
-/// Shorter texts are looked at as ASCII first: the checks of UTF-8 go byte by byte there, and most
-/// names, codes and titles are nothing else.
-const SHORT: usize = 64;
+/// Shorter texts are looked at as ASCII first: most names, codes, titles and addresses are nothing
+/// else, and what a check of UTF-8 costs by itself is spread over few bytes.
+const SHORT: usize = 512;
 
 /// The bytes as a text; none where they are not UTF-8.
 #[inline]
 pub(super) fn text(bytes: &[u8]) -> Option<&str> {
-    text_from(bytes, 0)
+    text_from::<0>(bytes)
 }
 
-/// Bytes of which none is below `least` as a text; none where one is, or they are not UTF-8.
+/// Bytes of which none is below `LEAST` as a text; none where one is, or they are not UTF-8.
 #[inline]
-pub(super) fn text_from(bytes: &[u8], least: u8) -> Option<&str> {
-    match ascii(bytes, least) {
+pub(super) fn text_from<const LEAST: u8>(bytes: &[u8]) -> Option<&str> {
+    match ascii::<LEAST>(bytes) {
         Some(text) => Some(text),
-        None => any_text_from(bytes, least),
+        None => any_text_from::<LEAST>(bytes),
     }
 }
 
 #[inline(never)]
-fn any_text_from(bytes: &[u8], least: u8) -> Option<&str> {
+fn any_text_from<const LEAST: u8>(bytes: &[u8]) -> Option<&str> {
     let text = simdutf8::basic::from_utf8(bytes).ok()?;
-    bytes.iter().all(|&byte| byte >= least).then_some(text)
+    bytes.iter().all(|&byte| byte >= LEAST).then_some(text)
 }
 
-/// Short bytes as a text, where all are ASCII and at least `least`.
+/// Short bytes as a text, where all are ASCII and at least `LEAST`.
 #[inline]
 #[expect(
     unsafe_code,
     reason = "the check and the text in one: what the standard library has for it takes four times \
               as long for a name"
 )]
-fn ascii(bytes: &[u8], least: u8) -> Option<&str> {
-    if bytes.len() >= SHORT || !all_between(bytes, least) {
+fn ascii<const LEAST: u8>(bytes: &[u8]) -> Option<&str> {
+    if bytes.len() >= SHORT || !all_between::<LEAST>(bytes) {
         return None;
     }
     // SAFETY: no byte is above 0x7f, so that each is a character of UTF-8 by itself.
     Some(unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
-/// Whether all bytes are at least `least`, itself at most 0x80, and at most 0x7f.
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+/// What is looked at as one.
+const BLOCK: usize = 32;
+
+/// Whether all bytes are at least `LEAST`, itself at most 0x80, and at most 0x7f.
 ///
-/// Eight at a time: where no byte of a word is above 0x7f, subtracting `least` from each leaves a
+/// Eight at a time: where no byte of a word is above 0x7f, subtracting `LEAST` from each leaves a
 /// highest bit only where one is below it (a byte above that one may lend it a bit, and is then
 /// taken for one too, but the word is told apart by the lower one already).
 #[inline]
-fn all_between(bytes: &[u8], least: u8) -> bool {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    let outside = |word: u64| (word | word.wrapping_sub(ONES * u64::from(least))) & (ONES << 7);
-    let eight = |bytes: &[u8; 8]| outside(u64::from_le_bytes(*bytes));
+fn all_between<const LEAST: u8>(bytes: &[u8]) -> bool {
+    let word = |word: u64| word | word.wrapping_sub(ONES * u64::from(LEAST));
+    let eight = |bytes: &[u8; 8]| word(u64::from_le_bytes(*bytes));
     let four = |bytes: &[u8; 4]| {
-        let word = u64::from(u32::from_le_bytes(*bytes));
-        outside(word << 32 | word)
+        let half = u64::from(u32::from_le_bytes(*bytes));
+        word(half << 32 | half)
     };
-    // The last word may have bytes of the one before it, which are looked at twice.
-    let found = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk::<8>()) {
+    let block = |found: u64, bytes: &[u8; BLOCK]| {
+        let (words, _) = bytes.as_chunks();
+        words.iter().fold(found, |found, word| found | eight(word))
+    };
+    // The last word, or block, may have bytes of the one before it, which are looked at twice.
+    let found = if let Some(last) = bytes.last_chunk() {
+        let blocks = bytes.as_chunks().0.iter();
+        blocks.fold(block(0, last), block)
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk::<8>()) {
         let rest = bytes.len().saturating_sub(16);
         let mut found = eight(first) | eight(last);
         if rest > 0 {
@@ -66,10 +76,10 @@ fn all_between(bytes: &[u8], least: u8) -> bool {
     } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk::<4>()) {
         four(first) | four(last)
     } else {
-        let inside = |byte: &u8| (least..0x80).contains(byte);
-        u64::from(!bytes.iter().all(inside))
+        let inside = |byte: &u8| (LEAST..0x80).contains(byte);
+        return bytes.iter().all(inside);
     };
-    found == 0
+    found & (ONES << 7) == 0
 }
 
 #[cfg(test)]
@@ -94,7 +104,7 @@ mod tests {
                 *byte = b'a';
             }
             prop_assert_eq!(text(&bytes), expected(&bytes, 0));
-            prop_assert_eq!(text_from(&bytes, 2), expected(&bytes, 2));
+            prop_assert_eq!(text_from::<2>(&bytes), expected(&bytes, 2));
         }
 
         #[test]
@@ -103,16 +113,16 @@ mod tests {
         }
     }
 
-    /// One byte of every value in every place of every short length.
+    /// One byte of every value in every place of every length at which something changes.
     #[test]
     fn every_byte_is_looked_at() {
-        for length in 1..=SHORT + 1 {
+        for length in (1..=100).chain(SHORT - 1..=SHORT) {
             for at in 0..length {
                 for byte in 0..=u8::MAX {
                     let mut bytes = vec![b'a'; length];
                     bytes[at] = byte;
                     assert_eq!(text(&bytes), expected(&bytes, 0));
-                    assert_eq!(text_from(&bytes, 2), expected(&bytes, 2));
+                    assert_eq!(text_from::<2>(&bytes), expected(&bytes, 2));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The top of a plan: rows that are decoded as they are looked at.
 
-use super::bound::{BoundPlan, BoundTop};
+use super::bound::{BoundPlan, BoundTexts, BoundTop};
 use super::build::{Builder, Demand};
 use super::nested::NestedRows;
 use super::root::Root;
@@ -9,7 +9,7 @@ use super::sub::Subs;
 use super::term::{Env, Node, Stop, damaged, values};
 use super::{Actual, Ask, AskError, Context, Frame, Operator, Tuples};
 use crate::cursor;
-use crate::layout::{CommonSlot, ValueRef};
+use crate::layout::{Checked, ValueRef};
 use crate::store::{Fill, Reader, StoreError};
 use bumpalo::Bump;
 use querent_compiler::value::Value;
@@ -197,7 +197,7 @@ pub struct RowView<'r, 'a, R: Reader> {
     /// The first frame of its tuple.
     start: usize,
     /// The texts that are checked together, once they are.
-    texts: Cell<Option<&'r str>>,
+    texts: Cell<Option<Checked<'r>>>,
 }
 
 impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
@@ -260,10 +260,10 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     )]
     #[inline(always)]
     pub fn text(&self, column: usize) -> Result<Option<&'r str>, AskError> {
+        if let Some(text) = self.checked_text(column) {
+            return Ok(Some(text));
+        }
         let text = match self.shown(column) {
-            Some((How::Together, stored, Frame::Row(_, row))) => {
-                self.checked_text(&stored.slot, row)
-            }
             Some((How::KeyText, stored, Frame::Row(key, _))) => stored.slot.key_text(key),
             Some((How::Text, stored, Frame::Row(_, row))) => stored.slot.text(row),
             _ => None,
@@ -280,14 +280,20 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
         reason = "returned through memory instead of registers, a text costs as much as reading it"
     )]
     #[inline(always)]
-    fn checked_text(&self, slot: &CommonSlot, row: &'r [u8]) -> Option<&'r str> {
-        let run = &self.top.bound.texts.as_ref()?.run;
+    fn checked_text(&self, column: usize) -> Option<&'r str> {
+        let BoundTexts { frame, run, places } = self.top.bound.texts.as_ref()?;
         let checked = match self.texts.get() {
             Some(checked) => checked,
-            None => run.check(row)?,
+            None => {
+                let Frame::Row(_, row) = self.frame(*frame)? else {
+                    return None;
+                };
+                let checked = run.check(row)?;
+                self.texts.set(Some(checked));
+                checked
+            }
         };
-        self.texts.set(Some(checked));
-        run.text(checked, row, slot)
+        checked.text(places.get(column)?)
     }
 
     #[inline(never)]

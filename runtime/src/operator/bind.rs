@@ -11,7 +11,7 @@ use super::stored::Shown;
 use super::term::{Check, Kind, Node};
 use super::ties::InputOrder;
 use super::unite;
-use crate::layout::{Layout, TextRun};
+use crate::layout::{Layout, TextPlace, TextRun};
 use querent_compiler::design::{self, Get, Op, Plan, Sub, Term, Test};
 use querent_compiler::model::{Direction, Page, ParamId};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl<'l> Binder<'l> {
         let cursor = self.terms(&plan.cursor, &scope, &mut subs)?;
         let names = plan.output.iter().map(|o| o.name.as_str().into());
         let texts = text_run(&output, &scope);
-        let shown = output.iter().map(|node| shown(node, texts.as_ref()));
+        let shown = output.iter().map(Shown::of);
         Ok(Bound {
             root,
             stride: scope.len(),
@@ -459,18 +459,20 @@ fn text_run(output: &[Node], scope: &[Kind]) -> Option<BoundTexts> {
         Some((at, TextRun::longest(layout, columns)?))
     });
     let (frame, run) = runs.max_by_key(|(_, run)| run.len())?;
-    Some(BoundTexts { frame, run })
-}
-
-/// How a column of an answer is looked at, beside the texts that are checked together.
-fn shown(node: &Node, texts: Option<&BoundTexts>) -> Option<Shown> {
-    let together = match (node, texts) {
-        (Node::Row { frame, slot, .. }, Some(texts)) => {
-            *frame == texts.frame && texts.run.holds(slot)
-        }
-        _ => false,
+    let place = |node: &Node| match node {
+        Node::Row {
+            frame: at, slot, ..
+        } if *at == frame => run.place(slot),
+        _ => None,
     };
-    Shown::of(node, together)
+    let places = output
+        .iter()
+        .map(|node| place(node).unwrap_or(TextPlace::NOWHERE));
+    Some(BoundTexts {
+        frame,
+        run,
+        places: places.collect(),
+    })
 }
 
 pub(super) fn page_param(page: &Page) -> ParamId {

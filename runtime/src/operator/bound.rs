@@ -13,7 +13,7 @@ use super::stored::Shown;
 use super::term::{Check, Node};
 use super::ties::InputOrder;
 use super::unite;
-use crate::layout::{Layout, TextRun};
+use crate::layout::{Layout, TextPlace, TextRun};
 use querent_compiler::design::Plan;
 use querent_compiler::model::Page;
 use std::sync::Arc;
@@ -78,6 +78,8 @@ pub(super) struct BoundTop {
 pub(super) struct BoundTexts {
     pub(super) frame: usize,
     pub(super) run: TextRun,
+    /// Where they stand, by column of the answer.
+    pub(super) places: Vec<TextPlace>,
 }
 
 /// A subplan in a term.

@@ -84,8 +84,6 @@ impl StoredNumber {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum How {
     Number,
-    /// One of the texts that are checked together.
-    Together,
     /// A text of a row by itself.
     Text,
     KeyText,
@@ -98,16 +96,14 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Of a column, and whether it is among the texts that are checked together; none where it is
-    /// looked at as a value.
-    pub(super) fn of(node: &Node, together: bool) -> Option<Shown> {
+    /// Of a column; none where it is looked at as a value.
+    pub(super) fn of(node: &Node) -> Option<Shown> {
         if let Some(StoredNumber { stored, .. }) = StoredNumber::of(node) {
             let how = How::Number;
             return Some(Shown { how, stored });
         }
         let stored = Stored::of(node).filter(|stored| !stored.or_zero)?;
         let how = match stored.slot {
-            _ if together => How::Together,
             slot if slot.is_text() => How::Text,
             slot if slot.is_key_text() => How::KeyText,
             _ => return None,

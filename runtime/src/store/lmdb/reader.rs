@@ -5,7 +5,7 @@ use crate::key;
 use crate::store::{Fill, Keys, Point, Points, Read, Reader, Sink, Source, StoreError};
 use bumpalo::Bump;
 use heed::types::Bytes;
-use heed::{RoIter, RoPrefix, RoRange, RoRevRange, RoTxn, WithoutTls};
+use heed::{RoIter, RoRange, RoRevRange, RoTxn, WithoutTls};
 use querent_compiler::design::StructureId;
 use std::ops::Bound;
 use std::sync::atomic::{self, AtomicU64};
@@ -230,7 +230,13 @@ impl<'t> Reader for LmdbReader<'t> {
                 let range = (lower, upper);
                 State::Backward(database.rev_range(self.txn, &range)?)
             }
-            Keys::Prefix(prefix) => State::Within(database.prefix_iter(self.txn, prefix)?),
+            Keys::Prefix(prefix) => {
+                let from = (
+                    Bound::Included(prefix.as_slice()),
+                    Bound::<&[u8]>::Unbounded,
+                );
+                State::Within(database.range(self.txn, &from)?, Prefix::new(prefix))
+            }
             Keys::Range { lower, upper } => {
                 let lower = match lower.as_slice() {
                     [] => Bound::Unbounded,
@@ -367,7 +373,8 @@ enum State<'t> {
     Row(&'t [u8], &'t [u8]),
     Forward(RoRange<'t, Bytes, Bytes>),
     Backward(RoRevRange<'t, Bytes, Bytes>),
-    Within(RoPrefix<'t, Bytes, Bytes>),
+    /// From the first row at or behind a prefix on, while rows begin with it.
+    Within(RoRange<'t, Bytes, Bytes>, Prefix),
     All(RoIter<'t, Bytes, Bytes>),
     Done,
 }
@@ -381,10 +388,10 @@ impl<'t> Source<&'t [u8]> for LmdbSource<'t> {
                 self.0 = State::Done;
                 return Ok(Fill::Rows);
             }
-            State::Forward(rows) => take(rows, want, out)?,
-            State::Backward(rows) => take(rows, want, out)?,
-            State::Within(rows) => take(rows, want, out)?,
-            State::All(rows) => take(rows, want, out)?,
+            State::Forward(rows) => take(rows, want, out, |_| true)?,
+            State::Backward(rows) => take(rows, want, out, |_| true)?,
+            State::Within(rows, prefix) => take(rows, want, out, |key| prefix.begins(key))?,
+            State::All(rows) => take(rows, want, out, |_| true)?,
             State::Done => 0,
         };
         if given < want {
@@ -394,29 +401,115 @@ impl<'t> Source<&'t [u8]> for LmdbSource<'t> {
     }
 }
 
-/// Appends up to `want` rows and tells how many they were: fewer only if there are no more.
+/// Appends up to `want` rows and tells how many they were: fewer only if there are no more, or one
+/// is not `within` what is read.
 #[inline]
 fn take<'t>(
     rows: &mut impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
     want: usize,
     out: &mut impl Sink<&'t [u8]>,
+    within: impl Fn(&[u8]) -> bool,
 ) -> Result<usize, StoreError> {
-    // Where there is none, no room is made: the buffer may be full, and would be moved for nothing.
-    if want == 0 {
-        return Ok(0);
-    }
-    let Some(first) = rows.next() else {
-        return Ok(0);
-    };
-    let (key, row) = first?;
-    out.reserve(want.min(1024));
-    out.push(key, row);
-    for given in 1..want {
+    for given in 0..want {
         match rows.next() {
-            Some(Ok((key, row))) => out.push(key, row),
+            Some(Ok((key, row))) if within(key) => {
+                // Where there is none, no room is made: the buffer may be full, and would be moved
+                // for nothing.
+                if given == 0 {
+                    out.reserve(want.min(1024));
+                }
+                out.push(key, row);
+            }
             Some(Err(error)) => return Err(error.into()),
-            None => return Ok(given),
+            Some(Ok(_)) | None => return Ok(given),
         }
     }
     Ok(want)
+}
+
+/// What the keys of a read begin with. Most are short, and compared as two words: calling for it
+/// costs as much as the rest of a step to the next row.
+struct Prefix {
+    length: usize,
+    /// Its first eight bytes, zeros behind it.
+    first: u64,
+    /// The bits of a key's first eight bytes that it has.
+    mask: u64,
+    /// Its last eight bytes, where it has more than eight.
+    last: u64,
+    /// All of it, where it has more than sixteen.
+    long: Vec<u8>,
+}
+
+impl Prefix {
+    fn new(prefix: &[u8]) -> Prefix {
+        let length = prefix.len();
+        let last = prefix.last_chunk().copied().unwrap_or_default();
+        Prefix {
+            length,
+            first: padded(prefix),
+            mask: match length {
+                0..8 => (1 << (8 * length)) - 1,
+                _ => u64::MAX,
+            },
+            last: u64::from_le_bytes(last),
+            long: if length > 16 { prefix.to_vec() } else { vec![] },
+        }
+    }
+
+    /// Whether a key begins with it.
+    #[inline]
+    fn begins(&self, key: &[u8]) -> bool {
+        let first = match key.first_chunk() {
+            Some(first) => u64::from_le_bytes(*first),
+            None if key.len() < self.length => return false,
+            None => padded(key),
+        };
+        if first & self.mask != self.first {
+            return false;
+        }
+        if self.length <= 8 {
+            return true;
+        }
+        let last = key.get(..self.length).and_then(<[u8]>::last_chunk);
+        last.is_some_and(|last| u64::from_le_bytes(*last) == self.last)
+            && (self.length <= 16 || key.starts_with(&self.long))
+    }
+}
+
+/// The first eight bytes, zeros where there are fewer.
+fn padded(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn prefixes_are_compared_as_slices_are(
+            prefix in prop::collection::vec(0_u8..3, 0..40),
+            rest in prop::collection::vec(0_u8..3, 0..4),
+            change in prop::option::of((any::<prop::sample::Index>(), 0_u8..3)),
+        ) {
+            let mut key = [prefix.as_slice(), &rest].concat();
+            if let Some((at, byte)) = change
+                && !key.is_empty()
+            {
+                let at = at.index(key.len());
+                key[at] = byte;
+            }
+            prop_assert_eq!(Prefix::new(&prefix).begins(&key), key.starts_with(&prefix));
+            for length in 0..key.len() {
+                let shorter = &key[..length];
+                prop_assert_eq!(Prefix::new(&prefix).begins(shorter), shorter.starts_with(&prefix));
+            }
+        }
+    }
 }
