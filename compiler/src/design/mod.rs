@@ -374,14 +374,15 @@ fn glanced(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Sel
     if options.given.is_some() || options.sample.is_some() {
         return None;
     }
-    let mut selection = prepared.programme(options).glance()?;
+    let mut selection = prepared.programme(options).glance(None)?;
     for _ in 0..ROUNDS {
         if !prepared.widen(&selection, mix) {
             break;
         }
         let programme = prepared.programme(options);
         let before = selection.cost;
-        selection = cheaper(&programme, selection, programme.glance()?);
+        let found = programme.glance(Some(&selection))?;
+        selection = cheaper(&programme, selection, found);
         if selection.cost > before * (1.0 - WORTH) {
             break;
         }
@@ -395,10 +396,12 @@ fn proven(prepared: &Prepared, options: &Options, glanced: Option<Selection>) ->
         return glanced;
     }
     let programme = prepared.programme(options);
-    let found = programme.solve(&BTreeSet::new())?;
     Some(match glanced {
-        Some(glanced) => cheaper(&programme, glanced, found),
-        None => found,
+        Some(glanced) => {
+            let found = programme.solve_near(&glanced)?;
+            cheaper(&programme, glanced, found)
+        }
+        None => programme.solve(&BTreeSet::new())?,
     })
 }
 

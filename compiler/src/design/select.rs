@@ -111,15 +111,26 @@ const GAP: f64 = 1e-6;
 impl Programme<'_, '_> {
     /// The cheapest selection without some candidates; none if no design meets the constraints.
     pub(crate) fn solve(&self, forbidden: &BTreeSet<ShapeId>) -> Option<Selection> {
-        self.solve_within(forbidden, Limits::nodes(self.nodes))
+        self.solve_within(forbidden, Limits::nodes(self.nodes), None)
     }
 
-    /// A selection that is good, and proven where that takes little.
-    pub(super) fn glance(&self) -> Option<Selection> {
-        self.solve_within(&BTreeSet::new(), Limits::glance())
+    /// The cheapest selection, looked for near a good one.
+    pub(super) fn solve_near(&self, good: &Selection) -> Option<Selection> {
+        self.solve_within(&BTreeSet::new(), Limits::nodes(self.nodes), Some(good))
     }
 
-    fn solve_within(&self, forbidden: &BTreeSet<ShapeId>, limits: Limits) -> Option<Selection> {
+    /// A selection that is good, and proven where that takes little; near another one, where that
+    /// was found over fewer plans.
+    pub(super) fn glance(&self, near: Option<&Selection>) -> Option<Selection> {
+        self.solve_within(&BTreeSet::new(), Limits::glance(), near)
+    }
+
+    fn solve_within(
+        &self,
+        forbidden: &BTreeSet<ShapeId>,
+        limits: Limits,
+        near: Option<&Selection>,
+    ) -> Option<Selection> {
         let mut first = self.option_each(forbidden)?;
         first.cost = self.price(&first);
         if self.sample.is_some() {
@@ -133,7 +144,14 @@ impl Programme<'_, '_> {
         used.retain(|shape, _| !forbidden.contains(shape));
         let (instance, items) = self.instance(&used);
         first.variables = items.len();
-        let Some(solved) = solve(&instance, limits) else {
+        // What else there are items for follows from these.
+        let kept = |near: &Selection| {
+            let mut kept: Vec<bool> = items.iter().map(|item| near.has(item)).collect();
+            kept.resize(instance.items.len(), false);
+            kept
+        };
+        let kept = near.map(kept);
+        let Some(solved) = solve(&instance, limits, kept.as_deref()) else {
             return first.cost.is_finite().then_some(first);
         };
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();

@@ -114,9 +114,14 @@ impl Known<'_> {
 /// in costs alone. Any multipliers give a bound, so that nothing depends on where they are from.
 pub(crate) type Trace = Vec<Vec<f64>>;
 
-/// Solves an instance within limits; none if no solution was found.
-pub(crate) fn solve(instance: &Instance, limits: Limits) -> Option<Solved> {
-    solve_from(instance, limits, Known::NOTHING, &mut Trace::new())
+/// Solves an instance within limits, from a set of items that is thought to be good if there is one;
+/// none if no solution was found.
+pub(crate) fn solve(instance: &Instance, limits: Limits, kept: Option<&[bool]>) -> Option<Solved> {
+    let known = Known {
+        kept,
+        ..Known::NOTHING
+    };
+    solve_from(instance, limits, known, &mut Trace::new())
 }
 
 /// The same with what is known before; the trace of an earlier search becomes that of this one.
@@ -152,7 +157,7 @@ pub(crate) fn bound_from(instance: &Instance, steps: usize, below: f64, trace: &
     let Some(mut reduced) = reduce(instance, &mut fixed) else {
         return f64::INFINITY;
     };
-    Twins::of(&reduced.instance).order(&mut reduced.instance);
+    Twins::order(&mut reduced.instance);
     probe(&mut reduced.instance);
     let mut bound = reduced.instance.base;
     for (c, part) in components(&reduced.instance).iter().enumerate() {
@@ -216,7 +221,7 @@ fn decide(
     let Some(mut reduced) = reduce(instance, &mut fixed) else {
         return out;
     };
-    Twins::of(&reduced.instance).order(&mut reduced.instance);
+    Twins::order(&mut reduced.instance);
     probe(&mut reduced.instance);
     out.bound = reduced.instance.base;
     let mut kept: Vec<bool> = fixed.iter().map(|f| *f == Some(true)).collect();

@@ -64,14 +64,15 @@ impl Twins {
     /// column of a later one are kept only where they are kept of the one before. Classes share no
     /// item, so each can be ordered whatever the others are.
     ///
-    /// Nothing is asked where the number of structures may bind: there the search does not end by
-    /// proof, and its local moves, which would have to keep the order too, take longer for it.
-    pub(crate) fn order(&self, instance: &mut Instance) {
+    /// Nothing is asked, nor looked for, where the number of structures may bind: there the search
+    /// does not end by proof, and its local moves, which would have to keep the order too, take
+    /// longer for it.
+    pub(crate) fn order(instance: &mut Instance) {
         let structures = instance.items.iter().filter(|i| i.structure).count();
         if structures > instance.cap {
             return;
         }
-        for class in &self.classes {
+        for class in Twins::of(instance).classes {
             for (earlier, later) in class.iter().zip(class.iter().skip(1)) {
                 for (&a, &b) in earlier.iter().zip(later).take(2) {
                     let parent = instance.items[a].parent;
