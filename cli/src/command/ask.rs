@@ -9,9 +9,9 @@ use crate::words::plan::{Teller, print_profile};
 use crate::words::{heading, number};
 use anyhow::{Context, Result};
 use clap::Args;
-use querent::operator::Actual;
+use querent::operator::{Actual, AskError};
 use querent::store::lmdb::{self, Lmdb};
-use querent::{Database, Params, Snapshot};
+use querent::{Database, Error, Params, Snapshot};
 use querent_compiler::design::Plan;
 use querent_compiler::model::{Expr, Page, Question};
 use querent_compiler::value::Value;
@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 
 /// Ask a question
 ///
-/// Prints rows. With --stdin each line is one set of parameters, answered in turn. Where the question
-/// has pages and there may be a next one, `next:` says the parameter that leads to it.
+/// Prints rows. With --stdin each line is one set of parameters, answered in turn; one that cannot be
+/// read is told and passed over. Where the question has pages and there may be a next one, `next:`
+/// says the parameter that leads to it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -59,19 +60,13 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         arguments,
     };
     if arguments.stdin {
-        for line in lines::stdin() {
-            let line = line?;
-            let place = || format!("line {}", line.number);
-            let params = line.json.with_context(place)?;
-            asker.answer(params.into(), terminal).with_context(place)?;
-        }
-    } else {
-        let pairs = arguments
-            .values
-            .iter()
-            .map(|p| (p.key.clone(), p.value.clone()));
-        asker.answer(pairs.collect::<Vec<_>>().into(), terminal)?;
+        return asker.answer_lines(terminal);
     }
+    let pairs = arguments
+        .values
+        .iter()
+        .map(|p| (p.key.clone(), p.value.clone()));
+    asker.answer(pairs.collect::<Vec<_>>().into(), terminal)??;
     Ok(Outcome::Clean)
 }
 
@@ -111,9 +106,42 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    fn answer(&self, params: Params, terminal: &mut Terminal) -> Result<()> {
+    /// An answer for each line. Lines that are no parameters of the question are told and passed
+    /// over; what else goes wrong ends it.
+    fn answer_lines(&self, terminal: &mut Terminal) -> Result<Outcome> {
+        let mut outcome = Outcome::Clean;
+        for line in lines::stdin() {
+            let line = line?;
+            let place = format!("line {}", line.number);
+            let rejected = match line.json {
+                Ok(params) => {
+                    let answered = self.answer(params.into(), terminal);
+                    let answered = answered.with_context(|| place.clone())?;
+                    answered.err().map(|error| error.to_string())
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(why) = rejected {
+                terminal.remark(&format!("{place}: rejected: {why}"))?;
+                outcome = Outcome::Findings;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Prints one answer. Parameters that are none of the question's are an answer, too, and not a
+    /// failure: there may be others.
+    fn answer(
+        &self,
+        params: Params,
+        terminal: &mut Terminal,
+    ) -> Result<std::result::Result<(), Error>> {
         let start = Instant::now();
-        let asked = self.snapshot.ask(&self.arguments.question, params)?;
+        let asked = match self.snapshot.ask(&self.arguments.question, params) {
+            Ok(asked) => asked,
+            Err(error @ Error::Params(_)) => return Ok(Err(error)),
+            Err(error) => return Err(error.into()),
+        };
         let model = self.database.model();
         let plan = asked.plan();
         let columns: Vec<Column<'_>> = plan
@@ -124,7 +152,16 @@ impl Asker<'_> {
                 ty: &o.ty,
             })
             .collect();
-        let mut answer = asked.rows()?.counted();
+        let mut answer = match asked.rows() {
+            Ok(answer) => answer.counted(),
+            // What only a plan can tell of a parameter.
+            Err(
+                error @ Error::Ask(
+                    AskError::Cursor { .. } | AskError::Limit(_) | AskError::Key { .. },
+                ),
+            ) => return Ok(Err(error)),
+            Err(error) => return Err(error.into()),
+        };
         let mut ends: [Option<String>; 2] = [None, None];
         let mut count = 0;
         let paged = self.question().is_some_and(|q| q.query.page.is_some());
@@ -155,7 +192,7 @@ impl Asker<'_> {
         if self.arguments.profile {
             self.profile(plan, &profile, took, terminal)?;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn question(&self) -> Option<&Question> {

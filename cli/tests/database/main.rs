@@ -442,13 +442,36 @@ fn ask_says_what_is_wrong_once() {
         "ask blog.db latest_of author=1 cursor=zzz",
         "the cursor has 3 characters",
     );
-    let line = place
+}
+
+/// As with changes: there may be others behind it.
+#[test]
+fn ask_passes_over_lines_that_it_cannot_read() {
+    let place = Place::with_database();
+    let one = place
+        .run("ask blog.db latest_of author=1 --format jsonl")
+        .expect(0)
+        .out;
+    let asked = place
         .feed(
-            "ask blog.db latest_of --stdin",
-            "{\"author\": 1}\n{\"author\": []}\n",
+            "ask blog.db latest_of --stdin --format jsonl",
+            "{\"author\": 1}\n{\"author\": []}\nauthor=1\n{\"author\": 1, \"cursor\": \"zzz\"}\n{\"author\": 1}\n",
         )
+        .expect(1);
+    assert_eq!(asked.out, one.repeat(2));
+    let told: Vec<&str> = asked.err.lines().collect();
+    let rejected: Vec<&&str> = told.iter().filter(|l| l.contains("rejected")).collect();
+    let [list, text, cursor] = rejected.as_slice() else {
+        panic!("{}", asked.err)
+    };
+    assert!(list.starts_with("line 2: rejected: "), "{list}");
+    assert!(text.starts_with("line 3: rejected: "), "{text}");
+    assert!(cursor.starts_with("line 4: rejected: "), "{cursor}");
+    // A question that there is not is not asked for once a line.
+    let none = place
+        .feed("ask blog.db latest --stdin", "{}\n{}\n")
         .expect(2);
-    assert!(line.err.contains("line 2: "), "{}", line.err);
+    assert_eq!(none.err.matches("latest_of").count(), 1, "{}", none.err);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! get, by a walk of several, or by a scan.
 
 use super::atoms::{Mentions, rebase, rebase_pred};
+use super::far_end::all_of;
 use super::problem::{Eq, EqValue, ExistsBy, Problem, Range, Way};
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Term};
@@ -216,10 +217,7 @@ impl Planner<'_> {
         over: &[Unfold],
         pred: &Pred,
     ) -> Option<ExistsBy> {
-        let conditions: Vec<&Pred> = match pred {
-            Pred::And(all) => all.iter().collect(),
-            p => vec![p],
-        };
+        let conditions = all_of(Some(pred));
         let mut eqs: Vec<Eq> = Vec::new();
         let mut each: Vec<Eq> = Vec::new();
         let mut ranges: Vec<Range> = Vec::new();

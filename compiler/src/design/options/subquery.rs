@@ -1,6 +1,7 @@
 //! Subqueries: kept with the row, answered by further steps of the plan, or by a subplan; and `exists`.
 
 use super::atoms::{self, Mentions};
+use super::far_end::all_of;
 use super::kept::is_counter;
 use super::supply::When;
 use super::{PlanOption, Planner, Source, State, undominated};
@@ -168,11 +169,7 @@ impl Planner<'_> {
     ) -> Vec<(State, Test)> {
         let start = state.subplan(from);
         let inner = scope.inner(self.model, from, over);
-        let filters: Vec<Pred> = match filter {
-            Some(Pred::And(all)) => all.clone(),
-            Some(p) => vec![p.clone()],
-            None => vec![],
-        };
+        let filters: Vec<Pred> = all_of(filter).into_iter().cloned().collect();
         self.depth += 1;
         let found = self.bound_and_filtered(start, over, &filters, &inner, None, &[]);
         self.depth -= 1;
