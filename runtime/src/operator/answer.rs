@@ -282,16 +282,15 @@ impl<'r, 'a, R: Reader + 'a> RowView<'r, 'a, R> {
     #[inline(always)]
     fn checked_text(&self, column: usize) -> Option<&'r str> {
         let BoundTexts { frame, run, places } = self.top.bound.texts.as_ref()?;
-        let checked = match self.texts.get() {
-            Some(checked) => checked,
-            None => {
-                let Frame::Row(_, row) = self.frame(*frame)? else {
-                    return None;
-                };
-                let checked = run.check(row)?;
-                self.texts.set(Some(checked));
-                checked
-            }
+        let checked = if let Some(checked) = self.texts.get() {
+            checked
+        } else {
+            let Frame::Row(_, row) = self.frame(*frame)? else {
+                return None;
+            };
+            let checked = run.check(row)?;
+            self.texts.set(Some(checked));
+            checked
         };
         checked.text(places.get(column)?)
     }
