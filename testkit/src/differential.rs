@@ -6,7 +6,7 @@ use crate::generate::Size;
 use crate::script::{Failure, On, Script, Step, lists_the_same, play, random, shrunk};
 use querent::compiler::design::spread::directory;
 use querent::compiler::diagnostic::codes;
-use querent::compiler::model::{Expr, Field, Leaf};
+use querent::compiler::model::{EntityId, Expr, Field, Leaf, Query};
 use querent::compiler::value::Value;
 use querent::compiler::view::{Kind, Structure};
 use querent::schema::Schema;
@@ -113,9 +113,12 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
     })?;
     let mut steps = Steps::new();
     let rare = Rare::of(&schema);
-    for plan in &schema.design.plans {
+    for (plan, question) in schema.design.plans.iter().zip(&schema.model.questions) {
         let told = schema.design.plan_steps(&schema.model, &plan.plan);
         count(&told, &rare, &mut steps);
+        if let Some(what) = only_far_end(&schema, &question.query, &told) {
+            *steps.entry(what.into()).or_default() += 1;
+        }
     }
     if script.choice.schema.is_some() {
         for (what, n) in rarities(&schema) {
@@ -125,6 +128,21 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
     let left_out = numbers_left_out(&script, &schema);
     *steps.entry("numbers left out".into()).or_default() += left_out;
     Ok(steps)
+}
+
+/// What is asked of instances that no structure of theirs is read for, only structures of what refers
+/// to them: they themselves, or groups of them.
+fn only_far_end(schema: &Schema, query: &Query, steps: &[Json]) -> Option<&'static str> {
+    let root = |entity: EntityId| schema.model.entity(entity).root;
+    let named = |name: &str| schema.design.structures.iter().find(|s| s.name == name);
+    let read = steps.iter().filter_map(|step| step["structure"].as_str());
+    let mut read = read.filter_map(named).map(|s| root(s.anchor)).peekable();
+    read.peek()?;
+    let elsewhere = read.all(|anchor| anchor != root(query.anchor));
+    elsewhere.then_some(match query.group {
+        Some(_) => "groups from the far end",
+        None => "instances that rows refer to",
+    })
 }
 
 /// Rows that are put without a number of theirs.

@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 23] = [
+const STEPS: [&str; 25] = [
     "get",
     "follow",
     "scan",
@@ -60,6 +60,8 @@ const STEPS: [&str; 23] = [
     "partial",
     "instances of a range",
     "instances of a list",
+    "instances that rows refer to",
+    "groups from the far end",
     "numbers left out",
 ];
 

@@ -100,11 +100,15 @@ proptest! {
         }
         let longest = values.split(|(text, _)| !text).map(<[_]>::len).max();
         prop_assert_eq!(run.map_or(0, |run| run.len()), longest.unwrap_or(0));
-        // In a row as it was written, all of a run is checked at once.
+        // In a row as it was written, all of a run is checked at once. Of a row that is a text of
+        // one byte or none there is too little to look at its end with a word: it is looked at by
+        // itself.
         let texts = values.iter().filter(|(text, _)| *text).count();
         if damage.is_none() && run.is_some_and(|run| run.len() == texts) {
             for (column, value) in stored.iter().enumerate() {
-                if let Value::Text(value) = value {
+                if let Value::Text(value) = value
+                    && (stored.len() > 1 || value.len() > 1)
+                {
                     prop_assert_eq!(text_of(layout.common_slot(column)), Some(value.as_str()));
                 }
             }

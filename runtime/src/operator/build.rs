@@ -129,10 +129,14 @@ impl<'a, R: Reader + 'a> Builder<'a, R> {
                 Box::new(Merge::new(step, feed, parts, range, demand.flip, subs))
             }
             OpKind::Unite { branches, parts } => {
-                // The first tuples of all are among the first of each.
+                // In order, the first tuples of all are among the first of each, which has none
+                // twice. One after the other, a branch may repeat what it gave, and is asked for
+                // as many more.
+                let ordered = !parts.order.0.is_empty();
+                let of_branch = if ordered { demand } else { whole };
                 let mut unite = Unite::new(step, parts, demand);
                 for branch in branches {
-                    unite.add(self.plan(branch, demand)?, branch.stride);
+                    unite.add(self.plan(branch, of_branch)?, branch.stride);
                 }
                 Box::new(unite)
             }
