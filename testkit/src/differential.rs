@@ -135,14 +135,24 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
 fn only_far_end(schema: &Schema, query: &Query, steps: &[Json]) -> Option<&'static str> {
     let root = |entity: EntityId| schema.model.entity(entity).root;
     let named = |name: &str| schema.design.structures.iter().find(|s| s.name == name);
-    let read = steps.iter().filter_map(|step| step["structure"].as_str());
-    let mut read = read.filter_map(named).map(|s| root(s.anchor)).peekable();
-    read.peek()?;
-    let elsewhere = read.all(|anchor| anchor != root(query.anchor));
+    let mut read = Vec::new();
+    structures_of(steps, &mut read);
+    let anchors = read.into_iter().filter_map(named).map(|s| root(s.anchor));
+    let mut anchors = anchors.peekable();
+    anchors.peek()?;
+    let elsewhere = anchors.all(|anchor| anchor != root(query.anchor));
     elsewhere.then_some(match query.group {
         Some(_) => "groups from the far end",
         None => "instances that rows refer to",
     })
+}
+
+/// The names of the structures that steps read, those inside them included.
+fn structures_of<'s>(steps: &'s [Json], names: &mut Vec<&'s str>) {
+    for step in steps {
+        names.extend(step["structure"].as_str());
+        structures_of(step["steps"].as_array().map_or(&[], Vec::as_slice), names);
+    }
 }
 
 /// Rows that are put without a number of theirs.

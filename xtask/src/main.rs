@@ -81,10 +81,15 @@ fn soak(flag: &str, number: &str) -> ExitCode {
 }
 
 /// The crate `bench` has heavy dependencies, so it is a workspace of its own.
+/// SQLite maps two gibibytes of a file at most, unless it is built to map more.
+const SQLITE_MAPS_ALL: &str = "env.LIBSQLITE3_FLAGS='-DSQLITE_MAX_MMAP_SIZE=1099511627776'";
+
 fn bench(rest: &[&str]) -> ExitCode {
     let binary = [
         "run",
         "--release",
+        "--config",
+        SQLITE_MAPS_ALL,
         "--manifest-path",
         "bench/Cargo.toml",
         "--",

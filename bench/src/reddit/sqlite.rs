@@ -99,6 +99,14 @@ pub fn create(path: &Path, size: Size, indexes: Indexes) -> Result<()> {
 pub fn open(path: &Path) -> Result<Connection> {
     let db = Connection::open(path)?;
     db.execute_batch("pragma mmap_size = 1099511627776; pragma cache_size = -200000;")?;
+    let mapped: i64 = db.query_row("pragma mmap_size", [], |row| row.get(0))?;
+    let bytes = std::fs::metadata(path)?.len();
+    if (mapped as u64) < bytes {
+        return Err(format!(
+            "SQLite maps {mapped} bytes of {bytes}, expected all: build it by `cargo xtask bench`"
+        )
+        .into());
+    }
     Ok(db)
 }
 

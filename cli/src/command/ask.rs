@@ -155,11 +155,9 @@ impl Asker<'_> {
         let mut answer = match asked.rows() {
             Ok(answer) => answer.counted(),
             // What only a plan can tell of a parameter.
-            Err(
-                error @ Error::Ask(
-                    AskError::Cursor { .. } | AskError::Limit(_) | AskError::Key { .. },
-                ),
-            ) => return Ok(Err(error)),
+            Err(error @ Error::Ask(AskError::Cursor { .. } | AskError::Limit(_))) => {
+                return Ok(Err(error));
+            }
             Err(error) => return Err(error.into()),
         };
         let mut ends: [Option<String>; 2] = [None, None];

@@ -453,11 +453,20 @@ impl Reading {
         let mut fan = self.fan;
         let mut back: Route = Vec::new();
         let mut walk = Needs::new();
+        let mut behind: Option<&RouteStep> = None;
         for step in route.iter().rev() {
             match step {
                 RouteStep::One(r) => {
                     walk.insert(Need::Referrers(back.clone(), *r), anchors.avg);
-                    let f = stats.referrers(*r);
+                    // Whoever was come to from what refers there is one of those who do; where it
+                    // comes or goes itself, its own rows are counted as the anchor's.
+                    let f = match (behind, &effect.kind) {
+                        (Some(RouteStep::Back(_)), EffectKind::Insert | EffectKind::Delete) => {
+                            stats.referrers(*r)
+                        }
+                        (Some(RouteStep::Back(same)), _) if same == r => stats.there_and_back(*r),
+                        _ => stats.referrers(*r),
+                    };
                     anchors = Extent {
                         avg: anchors.avg * f.avg,
                         max: anchors.max * f.max,
@@ -468,6 +477,7 @@ impl Reading {
                     extend(&mut back, RouteStep::One(*r));
                 }
             }
+            behind = Some(step);
             if let Some(f) = self.over.get(step) {
                 fan = Extent {
                     avg: fan.avg / f.avg.max(1e-9),

@@ -59,15 +59,7 @@ impl Stats<'_> {
     /// How many elements one unfold yields per parent.
     pub(crate) fn fan(&self, unfold: &Unfold, scope: &Scope) -> Extent {
         match &unfold.many {
-            // There and back by the same reference: the one that it was followed from, and as many
-            // others as there are of any.
-            Many::Back(r) if unfold.steps.last() == Some(r) => {
-                let Extent { avg, max } = self.referrers(*r);
-                Extent {
-                    avg: (avg + 1.0).min(max),
-                    max,
-                }
-            }
+            Many::Back(r) if unfold.steps.last() == Some(r) => self.there_and_back(*r),
             Many::Back(r) => self.referrers(*r),
             Many::Elements(a, path) => {
                 collection(crate::view::typing::inner(&self.model.attribute(*a).ty, path).0)
@@ -76,6 +68,18 @@ impl Stats<'_> {
                 NodeType::Element(ty, _) => collection(crate::view::typing::inner(&ty, path).0),
                 NodeType::Instance(_) => Extent { avg: 1.0, max: 1.0 },
             },
+        }
+    }
+
+    /// Referrers of what a referrer refers to: itself, and as many others as there are of any; none
+    /// where it refers to nothing.
+    pub(crate) fn there_and_back(&self, reference: ReferenceId) -> Extent {
+        let r = self.model.reference(reference);
+        let Extent { avg, max } = self.referrers(reference);
+        let linked = avg * self.count(r.target) / self.count(r.entity);
+        Extent {
+            avg: (avg + 1.0).min(max) * linked.min(1.0),
+            max,
         }
     }
 

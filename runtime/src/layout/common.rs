@@ -38,7 +38,7 @@ pub(crate) struct CommonSlot {
     mask: u64,
 }
 
-/// So many bytes from an offset on. Offsets of half the width of an address: their sum with a length
+/// So many bytes from an offset on. Where addresses are wider than offsets, their sum with a length
 /// does not overflow, and one comparison is all that is left of the checks.
 #[inline]
 fn bytes_at<const N: usize>(bytes: &[u8], at: u32) -> Option<&[u8; N]> {
