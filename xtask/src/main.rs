@@ -80,10 +80,10 @@ fn soak(flag: &str, number: &str) -> ExitCode {
     step::run_through(&[&binary[..], &[flag, number]].concat())
 }
 
-/// The crate `bench` has heavy dependencies, so it is a workspace of its own.
 /// SQLite maps two gibibytes of a file at most, unless it is built to map more.
 const SQLITE_MAPS_ALL: &str = "env.LIBSQLITE3_FLAGS='-DSQLITE_MAX_MMAP_SIZE=1099511627776'";
 
+/// The crate `bench` has heavy dependencies, so it is a workspace of its own.
 fn bench(rest: &[&str]) -> ExitCode {
     let binary = [
         "run",

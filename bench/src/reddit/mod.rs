@@ -147,10 +147,8 @@ fn compare_hand(copy: &Path, library: &library::Library) -> Result<()> {
 /// Both sides answer everything that can be asked once, so that their pages are in memory and known
 /// to the process, as those of a server are after a while; then they are measured.
 fn compare(base: &impl Answers, library: &library::Library) -> Result<[Compared; 4]> {
-    let Size { posts, .. } = library.asks.0;
-    let all = |count: u64| IN_ORDER..IN_ORDER + count;
-    warm(base, all(posts))?;
-    warm(library, all(posts))?;
+    warm(base, library.asks.0)?;
+    warm(library, library.asks.0)?;
     Ok([
         measure::compare(&|r| base.front_page(r), &|r| library.front_page(r))?,
         measure::compare(&|r| base.discussion(r), &|r| library.discussion(r))?,
@@ -159,11 +157,12 @@ fn compare(base: &impl Answers, library: &library::Library) -> Result<[Compared;
     ])
 }
 
-fn warm(side: &impl Answers, asks: Range<u64>) -> Result<()> {
-    side.discussion(asks.clone())?;
-    // There are fewer users and categories than posts.
-    side.posts_by_user(asks.start..asks.start + (asks.end - asks.start) / 20)?;
-    side.front_page(asks.start..asks.start + data::CATEGORIES)?;
+fn warm(side: &impl Answers, size: Size) -> Result<()> {
+    let all = |count: u64| IN_ORDER..IN_ORDER + count;
+    side.discussion(all(size.posts))?;
+    side.posts_by_user(all(size.users()))?;
+    side.front_page(all(data::CATEGORIES))?;
+    side.busiest(all(1))?;
     Ok(())
 }
 

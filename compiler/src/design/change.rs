@@ -453,6 +453,7 @@ impl Reading {
         let mut fan = self.fan;
         let mut back: Route = Vec::new();
         let mut walk = Needs::new();
+        let whole = matches!(effect.kind, EffectKind::Insert | EffectKind::Delete);
         let mut behind: Option<&RouteStep> = None;
         for step in route.iter().rev() {
             match step {
@@ -460,12 +461,10 @@ impl Reading {
                     walk.insert(Need::Referrers(back.clone(), *r), anchors.avg);
                     // Whoever was come to from what refers there is one of those who do; where it
                     // comes or goes itself, its own rows are counted as the anchor's.
-                    let f = match (behind, &effect.kind) {
-                        (Some(RouteStep::Back(_)), EffectKind::Insert | EffectKind::Delete) => {
-                            stats.referrers(*r)
-                        }
-                        (Some(RouteStep::Back(same)), _) if same == r => stats.there_and_back(*r),
-                        _ => stats.referrers(*r),
+                    let f = if behind == Some(&RouteStep::Back(*r)) && !whole {
+                        stats.there_and_back(*r)
+                    } else {
+                        stats.referrers(*r)
                     };
                     anchors = Extent {
                         avg: anchors.avg * f.avg,
