@@ -9,6 +9,9 @@
 use super::instance::{Instance, ItemId};
 use super::reduce::Fixed;
 
+/// How much doubt there is left about an item on which the relaxation is of one mind.
+const SURE: f64 = 1e-3;
+
 /// The choices of a demand over the positions of its own items.
 pub(super) struct Part {
     pub(super) items: Vec<ItemId>,
@@ -59,6 +62,8 @@ pub(crate) struct Bound {
     pub(crate) picked: Vec<Option<usize>>,
     /// How often demands wanted an item, lately: between 0 and 1.
     pub(crate) wanted: Vec<f64>,
+    /// What demands pay for the use of an item.
+    pub(super) stake: Vec<f64>,
     /// The price of the cap: what one structure more would be worth.
     pub(crate) toll: f64,
 }
@@ -250,19 +255,19 @@ impl<'i> Relaxed<'i> {
         any
     }
 
-    /// The open item on which the relaxation is least of one mind, structures first; none if all
-    /// are fixed.
+    /// The open item that is the most in doubt; none if all are fixed.
+    ///
+    /// That is where the relaxation is of two minds *and* much is paid: whichever way such an item
+    /// is fixed, demands have to pay for another one, and the bound rises. One that nobody pays for
+    /// may be half kept for ever, and no bound rises when it is fixed.
     pub(crate) fn split_on(&self, scope: &Scope, bound: &Bound) -> Option<ItemId> {
         let open = (0..self.instance.items.len()).filter(|&i| scope.fixed[i].is_none());
-        let doubt = |i: ItemId| {
-            let torn = 1.0 - (2.0 * bound.wanted[i].min(1.0) - 1.0).abs();
-            let weight = if self.instance.items[i].structure {
-                1.0
-            } else {
-                0.5
-            };
-            (torn + 1e-3) * weight
-        };
-        open.max_by(|&a, &b| doubt(a).total_cmp(&doubt(b)).then(b.cmp(&a)))
+        let torn = |i: ItemId| 1.0 - (2.0 * bound.wanted[i].min(1.0) - 1.0).abs();
+        let doubt = |i: ItemId| (torn(i) + SURE) * bound.stake[i];
+        open.max_by(|&a, &b| {
+            let by_doubt = doubt(a).total_cmp(&doubt(b));
+            let by_torn = || torn(a).total_cmp(&torn(b));
+            by_doubt.then_with(by_torn).then(b.cmp(&a))
+        })
     }
 }

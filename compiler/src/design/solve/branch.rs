@@ -286,6 +286,8 @@ impl<'i> Search<'i> {
     ) -> Option<Bound> {
         let mut multipliers = multipliers;
         let mut steps = steps;
+        // What is picked later hardly differs, and ends where the first did.
+        let mut thorough = effort == Effort::Thorough;
         loop {
             let aim = self.aim();
             let bound = self.relaxed.bound(scope, multipliers, aim, steps, false);
@@ -293,7 +295,7 @@ impl<'i> Search<'i> {
                 return None;
             }
             if effort != Effort::None {
-                self.offer_picked(scope, &bound, effort == Effort::Thorough);
+                self.offer_picked(scope, &bound, std::mem::take(&mut thorough));
             }
             if bound.value >= self.cutoff() {
                 return None;

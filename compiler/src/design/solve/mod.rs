@@ -80,7 +80,7 @@ impl Limits {
     /// For a first look: what the root shows, and little more.
     pub(crate) fn glance() -> Limits {
         Limits {
-            root_steps: 600,
+            root_steps: 300,
             ..Limits::nodes(100)
         }
     }

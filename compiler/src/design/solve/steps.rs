@@ -133,15 +133,7 @@ impl Relaxed<'_> {
                     break;
                 }
             }
-            direction.iter_mut().for_each(|d| *d *= MOMENTUM);
-            open.add_gradient(&point, &mut direction);
-            let mut norm = 0.0;
-            for (d, m) in direction.iter_mut().zip(&now) {
-                if *m <= 0.0 && *d < 0.0 {
-                    *d = 0.0;
-                }
-                norm += *d * *d;
-            }
+            let norm = open.turn(&point, &now, &mut direction);
             if norm <= 0.0 {
                 break;
             }
@@ -151,6 +143,7 @@ impl Relaxed<'_> {
             }
         }
         open.solve(&best, &mut point);
+        let stake = open.stakes(&best);
         // What is settled needs no multiplier.
         multipliers.fill(0.0);
         for (&at, m) in open.origin.iter().zip(best) {
@@ -167,6 +160,7 @@ impl Relaxed<'_> {
             picked,
             multipliers,
             wanted,
+            stake,
         }
     }
 }
@@ -397,13 +391,17 @@ impl Open {
         0.0
     }
 
-    /// Adds the direction in which the relaxation's value grows.
-    fn add_gradient(&self, point: &Point, direction: &mut [f64]) {
+    /// Turns a direction towards the one in which the relaxation's value grows, as far as the
+    /// multipliers, which are not negative, can follow it; gives its square.
+    ///
+    /// One demand after another, so that its part of everything is looked at while it is near.
+    fn turn(&self, point: &Point, multipliers: &[f64], direction: &mut [f64]) -> f64 {
+        let mut square = 0.0;
         for (posed, picked) in self.posed.iter().zip(&point.picked) {
             if let Some(first) = self.about.get(posed.uses.start) {
                 let used = &self.items[first.start..first.start + posed.uses.len()];
                 for (&i, d) in used.iter().zip(&mut direction[posed.uses.clone()]) {
-                    *d -= point.kept[i as usize];
+                    *d = MOMENTUM * *d - point.kept[i as usize];
                 }
             }
             if let Some(c) = picked {
@@ -414,9 +412,26 @@ impl Open {
             for w in posed.triggers.clone() {
                 let items = &self.items[self.about[w].clone()];
                 let together: f64 = items.iter().map(|&i| point.kept[i as usize]).sum();
-                direction[w] += together - (items.len() as f64 - 1.0) - stands;
+                let more = together - (items.len() as f64 - 1.0) - stands;
+                direction[w] = MOMENTUM * direction[w] + more;
+            }
+            let own = posed.uses.start..posed.triggers.end;
+            for (d, m) in direction[own.clone()].iter_mut().zip(&multipliers[own]) {
+                let stuck = (*m <= 0.0) & (*d < 0.0);
+                *d = if stuck { 0.0 } else { *d };
+                square += *d * *d;
             }
         }
+        square
+    }
+
+    /// What demands pay for the use of each item.
+    fn stakes(&self, multipliers: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.costs.len()];
+        for m in self.posed.iter().flat_map(|p| p.uses.clone()) {
+            out[self.items[self.about[m].start] as usize] += multipliers[m];
+        }
+        out
     }
 
     /// Notes which items demands want, and which are kept: lately, so that what was wanted before
