@@ -408,3 +408,49 @@ fn ties_are_settled_by_what_comes_first() {
     }
     assert!(settled > 200, "only {settled} ties");
 }
+
+/// Demands that stand and that nothing kept meets, by definition.
+fn unmet(instance: &Instance, kept: &[bool]) -> Vec<usize> {
+    let all = |set: &Vec<ItemId>| set.iter().all(|&i| kept[i]);
+    let demands = instance.demands.iter().enumerate();
+    let unmet = demands
+        .filter(|(_, d)| d.when.iter().any(all) && !d.choices.iter().any(|c| all(&c.requires)));
+    unmet.map(|(d, _)| d).collect()
+}
+
+#[test]
+fn a_state_knows_what_it_costs_whatever_was_tried_and_undone() {
+    for seed in seeds() {
+        let mut rng = Rng(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) + 3);
+        let mut instance = random(&mut rng, 12);
+        let demands = instance.demands.iter_mut();
+        demands.for_each(|d| undominated(&mut d.choices));
+        instance.cap = usize::MAX;
+        let index = Index::new(&instance);
+        let mut state = State::new(&instance, &index);
+        let mut marks = vec![state.mark()];
+        for _ in 0..60 {
+            let item = rng.below(instance.items.len());
+            match rng.below(4) {
+                0 if marks.len() > 1 => state.undo(marks.pop().unwrap_or_default()),
+                1 => state.drop(item),
+                _ => state.add(item),
+            }
+            if rng.chance(30) {
+                marks.push(state.mark());
+            }
+            let mut lacking = Vec::new();
+            while let Some(d) = state.lacking(lacking.last().map_or(0, |d| d + 1)) {
+                lacking.push(d);
+            }
+            assert_eq!(lacking, unmet(&instance, &state.kept), "seed {seed}");
+            let mut free = instance.clone();
+            free.items.iter_mut().for_each(|i| i.forced = false);
+            for d in lacking {
+                free.demands[d].when.clear();
+            }
+            let (told, cost) = (state.worth().cost, free.evaluate(&state.kept));
+            assert!((told - cost).abs() < 1e-6, "seed {seed}: {told} for {cost}");
+        }
+    }
+}
