@@ -286,7 +286,6 @@ impl<'i> Search<'i> {
     ) -> Option<Bound> {
         let mut multipliers = multipliers;
         let mut steps = steps;
-        // What is picked later hardly differs, and ends where the first did.
         let mut thorough = effort == Effort::Thorough;
         loop {
             let aim = self.aim();
@@ -295,7 +294,10 @@ impl<'i> Search<'i> {
                 return None;
             }
             if effort != Effort::None {
-                self.offer_picked(scope, &bound, std::mem::take(&mut thorough));
+                self.offer_picked(scope, &bound, thorough);
+                // What is picked later hardly differs, and ends where the first did, but for where
+                // the cap binds.
+                thorough &= bound.toll > 0.0;
             }
             if bound.value >= self.cutoff() {
                 return None;

@@ -2,14 +2,11 @@
 
 use super::instance::{Instance, ItemId};
 
-/// Where an item is mentioned.
+/// Where an item is mentioned: choices and triggers by their positions among those of all demands.
 #[derive(Clone, Debug, Default)]
 struct Mentions {
-    /// Choices and triggers, by their positions among those of all demands.
     choices: Vec<u32>,
     triggers: Vec<u32>,
-    /// The demands that those choices are of, each once.
-    demands: Vec<u32>,
     columns: Vec<ItemId>,
 }
 
@@ -21,9 +18,6 @@ pub(crate) struct Index {
     choices: Vec<(u32, f64)>,
     /// Where the choices of each demand start; one more at the end.
     starts: Vec<u32>,
-    /// What each choice requires lies between its own number here and the next.
-    bounds: Vec<u32>,
-    requires: Vec<u32>,
     /// The demand of each trigger.
     triggers: Vec<u32>,
 }
@@ -34,8 +28,6 @@ impl Index {
             items: vec![Mentions::default(); instance.items.len()],
             choices: Vec::new(),
             starts: vec![0],
-            bounds: vec![0],
-            requires: Vec::new(),
             triggers: Vec::new(),
         };
         for (i, item) in instance.items.iter().enumerate() {
@@ -47,16 +39,8 @@ impl Index {
             for choice in &demand.choices {
                 let at = out.choices.len() as u32;
                 out.choices.push((d as u32, choice.cost));
-                out.requires
-                    .extend(choice.requires.iter().map(|&i| i as u32));
-                out.bounds.push(out.requires.len() as u32);
-                for &i in &choice.requires {
-                    let mentions = &mut out.items[i];
-                    mentions.choices.push(at);
-                    if mentions.demands.last() != Some(&(d as u32)) {
-                        mentions.demands.push(d as u32);
-                    }
-                }
+                let required = choice.requires.iter();
+                required.for_each(|&i| out.items[i].choices.push(at));
             }
             out.starts.push(out.choices.len() as u32);
             for when in &demand.when {
@@ -66,13 +50,6 @@ impl Index {
             }
         }
         out
-    }
-
-    /// What a choice requires, in order.
-    fn requires(&self, choice: u32) -> &[u32] {
-        let from = self.bounds[choice as usize] as usize;
-        let to = self.bounds[choice as usize + 1] as usize;
-        &self.requires[from..to]
     }
 }
 
@@ -88,14 +65,8 @@ pub(crate) struct State<'i> {
     pub(crate) instance: &'i Instance,
     index: &'i Index,
     pub(crate) kept: Vec<bool>,
-    /// One of the items that each choice requires, and of each item the choices that have it so.
-    ///
-    /// For choices that are cheaper than what their demand takes, it is one that is not kept: only
-    /// when it comes to be are they looked at, and then for another one that they lack. Most flips
-    /// are tried and undone, and this holds whatever they leave behind.
-    watched: Vec<u32>,
-    watching: Vec<Vec<u32>>,
-    /// Items that each trigger lacks.
+    /// Items that each choice lacks, and each trigger.
+    lacking: Vec<u32>,
     absent: Vec<u32>,
     /// Of each demand: triggers that lack nothing, and the cheapest choice that lacks nothing.
     active: Vec<u32>,
@@ -115,8 +86,7 @@ pub(crate) struct State<'i> {
     journal: Vec<ItemId>,
 }
 
-/// A set of demands.
-#[derive(Default)]
+/// A set of demands, as bits: it changes with most flips and is nearly always empty.
 struct Unmet {
     words: Vec<u64>,
     len: usize,
@@ -138,13 +108,13 @@ impl Unmet {
         if self.len == 0 {
             return None;
         }
-        let mut masked = u64::MAX << (from % 64);
+        let mut wanted = u64::MAX << (from % 64);
         for (at, word) in self.words.iter().enumerate().skip(from / 64) {
-            let left = word & masked;
+            let left = word & wanted;
             if left != 0 {
                 return Some(at * 64 + left.trailing_zeros() as usize);
             }
-            masked = u64::MAX;
+            wanted = u64::MAX;
         }
         None
     }
@@ -181,16 +151,13 @@ impl Worth {
 impl<'i> State<'i> {
     /// Nothing kept.
     pub(crate) fn new(instance: &'i Instance, index: &'i Index) -> State<'i> {
+        let choices = instance.demands.iter().flat_map(|d| &d.choices);
         let triggers = instance.demands.iter().flat_map(|d| &d.when);
-        let choices = 0..index.choices.len() as u32;
         let mut state = State {
             instance,
             index,
             kept: vec![false; instance.items.len()],
-            watched: choices
-                .map(|c| index.requires(c).last().copied().unwrap_or(NONE))
-                .collect(),
-            watching: vec![Vec::new(); instance.items.len()],
+            lacking: choices.map(|c| c.requires.len() as u32).collect(),
             absent: triggers.map(|w| w.len() as u32).collect(),
             active: vec![0; instance.demands.len()],
             taken: vec![NONE; instance.demands.len()],
@@ -206,11 +173,6 @@ impl<'i> State<'i> {
             tries: TRIES,
             journal: Vec::new(),
         };
-        for (c, &item) in state.watched.iter().enumerate() {
-            if item != NONE {
-                state.watching[item as usize].push(c as u32);
-            }
-        }
         for (w, _) in state.absent.iter().enumerate().filter(|(_, n)| **n == 0) {
             state.active[index.triggers[w] as usize] += 1;
         }
@@ -237,43 +199,12 @@ impl<'i> State<'i> {
         self.structures.saturating_sub(self.instance.cap)
     }
 
-    /// The first choice of a demand from a position on that lacks nothing; those before it watch
-    /// something that they lack.
-    fn cheapest(&mut self, demand: usize, from: u32) -> u32 {
+    /// The first choice of a demand from a position on that lacks nothing.
+    fn cheapest(&self, demand: usize, from: u32) -> u32 {
         let mut choices = from..self.index.starts[demand + 1];
-        choices.find(|&c| !self.watches(c)).unwrap_or(NONE)
-    }
-
-    /// Whether a choice lacks something; it then watches that.
-    fn watches(&mut self, choice: u32) -> bool {
-        let watched = self.watched[choice as usize];
-        if watched == NONE {
-            return false;
-        }
-        if !self.kept[watched as usize] {
-            return true;
-        }
-        let Some(lacked) = self.lacked(choice) else {
-            return false;
-        };
-        let list = &mut self.watching[watched as usize];
-        if let Some(at) = list.iter().position(|&c| c == choice) {
-            list.swap_remove(at);
-        }
-        self.watch(choice, lacked);
-        true
-    }
-
-    /// The last item that a choice requires and that is not kept: columns come after structures,
-    /// and fewer choices wait for them.
-    fn lacked(&self, choice: u32) -> Option<u32> {
-        let mut requires = self.index.requires(choice).iter().rev();
-        requires.find(|&&i| !self.kept[i as usize]).copied()
-    }
-
-    fn watch(&mut self, choice: u32, item: u32) {
-        self.watched[choice as usize] = item;
-        self.watching[item as usize].push(choice);
+        choices
+            .find(|&c| self.lacking[c as usize] == 0)
+            .unwrap_or(NONE)
     }
 
     /// What a demand costs now.
@@ -341,12 +272,28 @@ impl<'i> State<'i> {
             self.structures -= structure;
             self.items -= 1;
         }
-        if on {
-            self.take_completed(item);
-        } else {
-            self.leave_broken(item);
-        }
         let index = self.index;
+        // Of most choices an item is one of several that are lacking: those are only counted.
+        for &c in &index.items[item].choices {
+            let lacking = &mut self.lacking[c as usize];
+            if on {
+                *lacking -= 1;
+                if *lacking == 0 {
+                    let d = index.choices[c as usize].0 as usize;
+                    if c < self.taken[d] {
+                        self.retake(d, c);
+                    }
+                }
+            } else {
+                *lacking += 1;
+                if *lacking == 1 {
+                    let d = index.choices[c as usize].0 as usize;
+                    if self.taken[d] == c {
+                        self.retake(d, self.cheapest(d, c + 1));
+                    }
+                }
+            }
+        }
         for &w in &index.items[item].triggers {
             let absent = &mut self.absent[w as usize];
             let before = *absent;
@@ -369,36 +316,6 @@ impl<'i> State<'i> {
                 if self.active[d] == 0 {
                     self.note(d);
                 }
-            }
-        }
-    }
-
-    /// Takes the choices that lack nothing any more, now that an item is kept.
-    fn take_completed(&mut self, item: ItemId) {
-        let mut watching = std::mem::take(&mut self.watching[item]);
-        watching.retain(|&c| {
-            let d = self.index.choices[c as usize].0 as usize;
-            if c > self.taken[d] {
-                return true;
-            }
-            if let Some(lacked) = self.lacked(c) {
-                self.watch(c, lacked);
-                return false;
-            }
-            self.retake(d, c);
-            true
-        });
-        self.watching[item] = watching;
-    }
-
-    /// Leaves the choices that an item is missing from, now that it is not kept.
-    fn leave_broken(&mut self, item: ItemId) {
-        let index = self.index;
-        for &d in &index.items[item].demands {
-            let taken = self.taken[d as usize];
-            if taken != NONE && index.requires(taken).binary_search(&(item as u32)).is_ok() {
-                let next = self.cheapest(d as usize, taken);
-                self.retake(d as usize, next);
             }
         }
     }
