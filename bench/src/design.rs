@@ -3,20 +3,54 @@
 
 use crate::measure::{cpu_nanos, median};
 use crate::{Result, reddit};
-use querent_compiler::design::target::{self, Support};
+use querent_compiler::design::target::{self, Support, Target};
 use querent_compiler::design::{Options, design};
 
 const RUNS: usize = 21;
 const RUBIS: &str = include_str!("../../examples/rubis.querent");
 const EBAY: &str = include_str!("../../examples/ebay.querent");
 
-/// The peer's workloads: model, mix, the total that the peer reaches, and that of a design by hand.
-const PEER: &[(&str, Option<&str>, f64, Option<f64>)] = &[
-    (RUBIS, Some("browsing"), 1.006_001_4, None),
-    (RUBIS, Some("bidding"), 2.306_451_8, Some(1.799)),
-    (RUBIS, Some("write_medium"), 12.867_01, Some(5.794)),
-    (RUBIS, Some("write_heavy"), 112.893_17, Some(34.94)),
-    (EBAY, None, 0.109_904_4, None),
+/// A workload of the peer.
+struct Workload {
+    model: &'static str,
+    mix: Option<&'static str>,
+    /// The total that the peer reaches.
+    total: f64,
+    /// That of a design by hand.
+    by_hand: Option<f64>,
+}
+
+const PEER: &[Workload] = &[
+    Workload {
+        model: RUBIS,
+        mix: Some("browsing"),
+        total: 1.006_001_4,
+        by_hand: None,
+    },
+    Workload {
+        model: RUBIS,
+        mix: Some("bidding"),
+        total: 2.306_451_8,
+        by_hand: Some(1.799),
+    },
+    Workload {
+        model: RUBIS,
+        mix: Some("write_medium"),
+        total: 12.867_01,
+        by_hand: Some(5.794),
+    },
+    Workload {
+        model: RUBIS,
+        mix: Some("write_heavy"),
+        total: 112.893_17,
+        by_hand: Some(34.94),
+    },
+    Workload {
+        model: EBAY,
+        mix: None,
+        total: 0.109_904_4,
+        by_hand: None,
+    },
 ];
 
 pub fn run() -> Result<()> {
@@ -35,66 +69,76 @@ pub fn run() -> Result<()> {
     );
     println!();
     println!(
-        "| workload | support reads | homes | structures | candidates | total | proven | peer | by hand | CPU s |"
+        "| workload | target | support reads | homes | structures | candidates | total | proven | peer | by hand | CPU s |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
-    for &(text, mix, peer, hand) in PEER {
-        for (support, lossy) in [
-            (Support::Branch, true),
-            (Support::Branch, false),
-            (Support::Lookup, true),
-            (Support::Lookup, false),
-        ] {
-            against_peer(text, mix, peer, hand, support, lossy)?;
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for peer in PEER {
+        for (support, name) in READINGS {
+            for lossy in [true, false] {
+                peer.design(&unlimited(*support)?, name, lossy)?;
+            }
         }
+        peer.design(&typed()?, "lookup", true)?;
     }
     println!();
     println!("most memory of this process: {} MB", peak_memory()? / 1024);
     Ok(())
 }
 
-fn against_peer(
-    text: &str,
-    mix: Option<&str>,
-    peer: f64,
-    hand: Option<f64>,
-    support: Support,
-    lossy: bool,
-) -> Result<()> {
-    let mut target = target::named("cassandra").ok_or("the target ships")?;
-    target.cost = target::cost_model("nose")
-        .ok_or("the cost model ships")?
-        .cost;
+/// The readings of the peer's rule for support reads, by their names in a cost model's file.
+const READINGS: &[(Support, &str)] = &[
+    (Support::Branch, "branch"),
+    (Support::Lookup, "lookup"),
+    (Support::Statement, "statement"),
+];
+
+/// What the peer designs for: its store, without the limits that it does not know of.
+fn unlimited(support: Support) -> Result<Target> {
+    let mut target = by_peers_prices("cassandra")?;
     target.cost.rules.support = support;
-    // The peer knows of no limits.
     target.limits = target.limits.without_partitions();
-    let options = Options {
-        target,
-        mix: mix.map(str::to_owned),
-        lossy,
-        ..Options::embedded()
-    };
-    let start = cpu_nanos();
-    let (model, _) = querent_compiler::parse("peer.querent", text);
-    let model = model.ok_or("the model has errors")?;
-    let found = design(&model, &options)?;
-    let seconds = (cpu_nanos() - start) / 1e9;
-    println!(
-        "| {} | by {} | {} | {} | {} | {:.7} | {} | {peer} | {} | {seconds:.2} |",
-        mix.unwrap_or(&model.name),
-        if support == Support::Branch {
-            "branch"
-        } else {
-            "lookup"
-        },
-        if lossy { "no" } else { "yes" },
-        found.structures.len(),
-        found.search.candidates,
-        found.total,
-        if found.search.optimal { "yes" } else { "no" },
-        hand.map_or("–".to_owned(), |h| h.to_string()),
-    );
-    Ok(())
+    Ok(target)
+}
+
+/// What `querent design --cost-model nose` designs for.
+fn typed() -> Result<Target> {
+    by_peers_prices("embedded")
+}
+
+fn by_peers_prices(target: &str) -> Result<Target> {
+    let mut target = target::named(target).ok_or("the target ships")?;
+    let model = target::cost_model("nose").ok_or("the cost model ships")?;
+    target.cost = model.cost;
+    Ok(target)
+}
+
+impl Workload {
+    fn design(&self, target: &Target, reading: &str, lossy: bool) -> Result<()> {
+        let options = Options {
+            target: target.clone(),
+            mix: self.mix.map(str::to_owned),
+            lossy,
+            ..Options::embedded()
+        };
+        let start = cpu_nanos();
+        let (model, _) = querent_compiler::parse("peer.querent", self.model);
+        let model = model.ok_or("the model has errors")?;
+        let found = design(&model, &options)?;
+        let seconds = (cpu_nanos() - start) / 1e9;
+        println!(
+            "| {} | {} | by {reading} | {} | {} | {} | {:.7} | {} | {} | {} | {seconds:.2} |",
+            self.mix.unwrap_or(&model.name),
+            target.name,
+            if lossy { "no" } else { "yes" },
+            found.structures.len(),
+            found.search.candidates,
+            found.total,
+            if found.search.optimal { "yes" } else { "no" },
+            self.total,
+            self.by_hand.map_or("–".to_owned(), |h| h.to_string()),
+        );
+        Ok(())
+    }
 }
 
 /// The largest resident size so far, in kB.

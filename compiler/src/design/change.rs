@@ -47,7 +47,7 @@ pub(crate) enum Need {
     Referrers(Route, ReferenceId),
     /// Whether a unique attribute's value is taken.
     Unique(crate::model::AttributeId),
-    /// A read of its own for one structure, in words, where reads are not shared.
+    /// A query of one structure, in words, where the rules count them from what the design keeps.
     Support(super::shape::ShapeId, Route, String),
 }
 

@@ -9,6 +9,7 @@ use super::shape::{Requirement, ShapeId};
 use super::spread::{directory, spread};
 use super::stats::{Extent, NONE};
 use super::support::{self, Branch, Lookup};
+use super::target::Support;
 use crate::model::{EntityId, ReferenceId};
 use crate::view::reads::Route;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,15 @@ impl NeedPrice {
             all: self.all || other.all,
         }
     }
+
+    /// What is left to read where the same was read for so much already.
+    pub(super) fn beyond(self, made: NeedPrice) -> NeedPrice {
+        NeedPrice {
+            rows: (self.rows - made.rows).max(0.0),
+            cost: (self.cost - made.cost).max(0.0),
+            all: self.all && self.cost > made.cost,
+        }
+    }
 }
 
 /// Rows that an effect writes to one structure.
@@ -49,9 +59,11 @@ pub(crate) struct Write {
     pub(crate) cost: f64,
 }
 
-/// What an effect writes along one route: rows, what each column that is kept adds, and the reads
-/// of this structure alone.
+/// What an effect writes of a candidate along one route: rows, what each column that is kept adds,
+/// and its support reads where the rules count these as queries.
 pub(super) struct Writing {
+    pub(super) shape: ShapeId,
+    route: Route,
     pub(super) hit: Hit,
     pub(super) needs: Needs,
     pub(super) kept: Vec<KeptColumn>,
@@ -171,21 +183,21 @@ impl Programme<'_, '_> {
         checks: &Needs,
     ) -> (Needs, EffectPrices) {
         let mut needs = checks.clone();
-        let mut need = |more: Needs| {
-            for (need, n) in more {
-                let known = needs.entry(need).or_insert(0.0);
+        let mut need = |more: &Needs| {
+            for (need, &n) in more {
+                let known = needs.entry(need.clone()).or_insert(0.0);
                 *known = known.max(n);
             }
         };
-        let mut supports: BTreeMap<Need, NeedPrice> = BTreeMap::new();
-        let mut writes: BTreeMap<ShapeId, Write> = BTreeMap::new();
-        for (&shape, columns) in &selection.shapes {
-            for (route, writing) in self.writings(effect, shape, columns) {
+        let mut prices = EffectPrices {
+            reads: BTreeMap::new(),
+            writes: BTreeMap::new(),
+        };
+        for mut together in self.writings(effect, &selection.shapes) {
+            together.retain(|writing| writing.done(selection));
+            for writing in &together {
                 let hit = &writing.hit;
-                if !hit.key && hit.columns.is_disjoint(columns) {
-                    continue;
-                }
-                let write = writes.entry(shape).or_insert(Write {
+                let write = prices.writes.entry(writing.shape).or_insert(Write {
                     puts: NONE,
                     deletes: NONE,
                     reads: 0.0,
@@ -194,59 +206,55 @@ impl Programme<'_, '_> {
                 write.puts = write.puts.and(hit.puts);
                 write.deletes = write.deletes.and(hit.deletes);
                 write.reads += hit.read_first + hit.listed;
-                write.cost += self.hit_cost(shape, hit);
-                need(writing.needs);
-                for kept in writing.kept {
+                write.cost += self.hit_cost(writing.shape, hit);
+                need(&writing.needs);
+                for kept in &writing.kept {
                     write.cost += kept.cost;
-                    need(kept.needs);
-                }
-                let read: Vec<&Branch> = writing
-                    .branches
-                    .iter()
-                    .filter(|b| b.read(columns))
-                    .collect();
-                let prices = support::cheapest(&read, columns, &|r| selection.has(r));
-                for (i, branch) in read.iter().enumerate() {
-                    let price = match &prices {
-                        Some(prices) => prices.get(i).copied().unwrap_or_default(),
-                        None => NeedPrice {
-                            cost: f64::INFINITY,
-                            ..NeedPrice::default()
-                        },
-                    };
-                    let need = Need::Support(shape, route.clone(), branch.about.clone());
-                    let known = supports.entry(need).or_default();
-                    *known = known.and(price);
+                    need(&kept.needs);
                 }
             }
+            add_support(selection, &together, &mut prices.reads);
         }
-        let prices = EffectPrices {
-            reads: supports,
-            writes,
-        };
         (needs, prices)
     }
 
-    /// What an effect writes of a candidate that keeps at most these columns, route by route.
+    /// What an effect writes of candidates that keep at most these columns, those together whose
+    /// equal lookups are one read.
     pub(super) fn writings(
+        &self,
+        effect: &Effect,
+        kept: &BTreeMap<ShapeId, BTreeSet<usize>>,
+    ) -> Vec<Vec<Writing>> {
+        let all = kept
+            .iter()
+            .flat_map(|(&shape, columns)| self.writings_of(effect, shape, columns));
+        match self.planner.target.cost.rules.support {
+            Support::Statement => vec![all.collect()],
+            Support::Shared | Support::Branch | Support::Lookup => all.map(|w| vec![w]).collect(),
+        }
+    }
+
+    /// What an effect writes of one candidate, route by route.
+    fn writings_of(
         &self,
         effect: &Effect,
         shape: ShapeId,
         columns: &BTreeSet<usize>,
-    ) -> Vec<(Route, Writing)> {
+    ) -> Vec<Writing> {
         let stats = &self.planner.stats;
         let reading = self.reading(shape);
         let byte = self.planner.target.cost.write_byte;
         let hits = reading.hits(stats, effect).into_iter();
         hits.map(|(route, hit)| {
             if self.support_each() {
-                let writing = Writing {
+                return Writing {
                     needs: Needs::new(),
                     kept: vec![],
                     branches: self.branches(shape, effect, &route, &hit),
+                    shape,
+                    route,
                     hit,
                 };
-                return (route, writing);
             }
             // A row that is written is evaluated and written as a whole.
             let kept = columns.iter().map(|&column| KeptColumn {
@@ -254,13 +262,14 @@ impl Programme<'_, '_> {
                 cost: hit.puts.avg * self.width(shape, column) * byte,
                 needs: reading.column_needs(stats, effect, &route, &hit, column),
             });
-            let writing = Writing {
+            Writing {
                 kept: kept.collect(),
                 needs: reading.key_needs(stats, effect, &route, &hit),
                 branches: vec![],
+                shape,
+                route,
                 hit,
-            };
-            (route, writing)
+            }
         })
         .collect()
     }
@@ -294,8 +303,8 @@ impl Programme<'_, '_> {
         out.extend(beyond.into_iter().map(|(need, (n, parts))| {
             let ways = self.need_ways(&need, 0..all).into_iter();
             let ways = ways.map(|way| support::Way {
-                lookups: BTreeMap::from([(Lookup::Home(need.clone()), (way.price)(n))]),
                 requires: built(&way.built).collect(),
+                lookups: BTreeMap::from([(Lookup::Home(need.clone(), way.built), (way.price)(n))]),
                 columns: BTreeMap::new(),
             });
             let entity = match &need {
@@ -408,6 +417,40 @@ impl Programme<'_, '_> {
         s.columns
             .get(column)
             .map_or(0.0, |e| self.planner.stats.bytes(&scope, e).avg)
+    }
+}
+
+impl Writing {
+    /// Whether it comes to be written, given what is kept.
+    fn done(&self, selection: &Selection) -> bool {
+        let columns = selection.shapes.get(&self.shape);
+        columns.is_some_and(|columns| self.hit.key || !self.hit.columns.is_disjoint(columns))
+    }
+}
+
+/// Adds the support reads of what is written together, such that all of them cost least.
+fn add_support(selection: &Selection, together: &[Writing], reads: &mut BTreeMap<Need, NeedPrice>) {
+    let mut asked: Vec<Need> = Vec::new();
+    let mut branches: Vec<(&Branch, &BTreeSet<usize>)> = Vec::new();
+    for writing in together {
+        let Some(columns) = selection.shapes.get(&writing.shape) else {
+            continue;
+        };
+        for branch in writing.branches.iter().filter(|b| b.read(columns)) {
+            let (route, about) = (writing.route.clone(), branch.about.clone());
+            asked.push(Need::Support(writing.shape, route, about));
+            branches.push((branch, columns));
+        }
+    }
+    let impossible = NeedPrice {
+        cost: f64::INFINITY,
+        ..NeedPrice::default()
+    };
+    let prices = support::cheapest(&branches, &|r| selection.has(r));
+    let prices = prices.unwrap_or_else(|| vec![impossible; asked.len()]);
+    for (need, price) in asked.into_iter().zip(prices) {
+        let known = reads.entry(need).or_default();
+        *known = known.and(price);
     }
 }
 

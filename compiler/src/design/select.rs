@@ -318,7 +318,7 @@ impl Programme<'_, '_> {
         }
     }
 
-    /// Whether the cost model counts support reads for each structure apart.
+    /// Whether the cost model counts support reads as queries of what the design keeps.
     pub(super) fn support_each(&self) -> bool {
         self.planner.target.cost.rules.support != Support::Shared
     }

@@ -1,6 +1,6 @@
-//! Support reads, where a cost model counts them for each structure apart: what a structure needs
-//! and the change does not give is read from what the design keeps, one query per branch of the
-//! structure's paths, seen from the instance that changes.
+//! Support reads, where a cost model counts them as queries: what a structure needs and the change
+//! does not give is read from what the design keeps, one query per branch of the structure's paths,
+//! seen from the instance that changes. The rules say which lookups of these queries are one read.
 
 use super::change::{Effect, EffectKind, Hit, Need};
 use super::options::Planner;
@@ -34,14 +34,15 @@ pub(crate) struct Way {
     pub(crate) columns: BTreeMap<usize, Requirement>,
 }
 
-/// A lookup: while one structure is maintained for one change, equal ones are one.
+/// A lookup, of an effect of a change. Equal ones are one where one structure is maintained, or all
+/// structures that the effect reaches, as the rules say.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lookup {
     /// Of a candidate, for what lies at the end of a route from the instance that changes; with a
     /// branch, where the rules count it for each apart.
     Candidate(ShapeId, Route, Option<Start>),
-    /// Of whatever is the home of what a need asks for.
-    Home(Need),
+    /// Of whatever is the home of what a need asks for, found with these candidates.
+    Home(Need, Vec<ShapeId>),
 }
 
 /// What the maintenance of one structure reads.
@@ -74,17 +75,15 @@ pub(crate) fn shared<'b>(branches: impl Iterator<Item = &'b Branch>) -> BTreeSet
 
 /// The lookups of each branch, such that together they cost least, each counted for the first
 /// branch that makes it; none where what is built and kept does not answer one of the branches.
+/// With each branch come the columns that its structure keeps.
 pub(crate) fn cheapest(
-    branches: &[&Branch],
-    kept: &BTreeSet<usize>,
+    branches: &[(&Branch, &BTreeSet<usize>)],
     has: &dyn Fn(&Requirement) -> bool,
 ) -> Option<Vec<NeedPrice>> {
-    let shared = shared(branches.iter().copied());
-    let allowed = |w: &&Way| {
-        w.requires.iter().all(has) && w.columns.iter().all(|(c, r)| !kept.contains(c) || has(r))
-    };
+    let shared = shared(branches.iter().map(|(branch, _)| *branch));
     let mut options: Vec<Vec<&Way>> = Vec::new();
-    for branch in branches {
+    for (branch, kept) in branches {
+        let allowed = |w: &&Way| w.required(kept).all(|r| has(&r));
         let allowed = branch.ways.iter().filter(allowed);
         let (mut joint, alone): (Vec<&Way>, Vec<&Way>) =
             allowed.partition(|w| w.lookups.keys().any(|l| shared.contains(l)));
@@ -105,9 +104,12 @@ pub(crate) fn cheapest(
         best: f64::INFINITY,
         prices: vec![],
     };
-    search.from(&mut vec![], &BTreeSet::new(), 0.0);
+    search.from(&mut vec![], &BTreeMap::new(), 0.0);
     search.best.is_finite().then_some(search.prices)
 }
+
+/// Lookups that are made, at the price of the most demanding that asked for them.
+type Made<'w> = BTreeMap<&'w Lookup, NeedPrice>;
 
 /// The search for the cheapest ways of several branches together.
 struct Search<'o> {
@@ -117,8 +119,8 @@ struct Search<'o> {
     prices: Vec<NeedPrice>,
 }
 
-impl Search<'_> {
-    fn from(&mut self, chosen: &mut Vec<NeedPrice>, made: &BTreeSet<&Lookup>, cost: f64) {
+impl<'o> Search<'o> {
+    fn from(&mut self, chosen: &mut Vec<NeedPrice>, made: &Made<'o>, cost: f64) {
         if cost >= self.best {
             return;
         }
@@ -127,10 +129,16 @@ impl Search<'_> {
             self.prices.clone_from(chosen);
             return;
         };
-        for way in ways {
-            let new = way.lookups.iter().filter(|(l, _)| !made.contains(l));
-            let price = new.fold(NeedPrice::default(), |sum, (_, p)| sum.and(*p));
-            let made = made.iter().copied().chain(way.lookups.keys()).collect();
+        // Where what is made already answers the branch, no other way is worth a try: whoever could
+        // use what that makes can pay for it as well.
+        let free = ways.iter().find(|way| way.beyond(made).cost <= 0.0);
+        for way in free.map_or(ways.as_slice(), std::slice::from_ref) {
+            let price = way.beyond(made);
+            let mut made = made.clone();
+            for (lookup, price) in &way.lookups {
+                let most = made.entry(lookup).or_default();
+                *most = most.and(price.beyond(*most));
+            }
             chosen.push(price);
             self.from(chosen, &made, cost + price.cost);
             chosen.pop();
@@ -501,6 +509,15 @@ impl Way {
     /// What all its lookups cost.
     pub(crate) fn cost(&self) -> f64 {
         self.lookups.values().map(|p| p.cost).sum()
+    }
+
+    /// What its lookups add to those that are made.
+    fn beyond(&self, made: &Made) -> NeedPrice {
+        let added = self.lookups.iter().map(|(lookup, price)| {
+            let made = made.get(lookup).copied().unwrap_or_default();
+            price.beyond(made)
+        });
+        added.fold(NeedPrice::default(), NeedPrice::and)
     }
 
     /// This lookup, then another one.

@@ -5,6 +5,7 @@ mod draw;
 mod estimates;
 mod limits;
 mod studies;
+mod support;
 
 use super::Options;
 use super::prepare::Prepared;

@@ -15,6 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Triggers of a read, each with how often it is then done.
 type Calls = Vec<(Vec<ItemId>, f64)>;
 
+/// Lookups that several branches make: the item that pays for each of their prices, from the lowest
+/// up, beyond the one below.
+type Paid = BTreeMap<Lookup, Vec<(f64, ItemId)>>;
+
 /// What must hold where an item is kept: the item that has to be there too, if any can be.
 type Implied = Vec<(ItemId, Option<ItemId>)>;
 
@@ -163,10 +167,10 @@ impl Programme<'_, '_> {
             }
         };
         call(checks, &[vec![]]);
-        let used = to.used;
-        for (&shape, columns) in used {
-            for (_, writing) in self.writings(effect, shape, columns) {
-                self.add_writing(to, &mut call, shape, writing);
+        for together in self.writings(effect, to.used) {
+            let paid = to.paid(together.iter().flat_map(|w| &w.branches));
+            for writing in together {
+                self.add_writing(to, &mut call, writing, &paid);
             }
         }
     }
@@ -175,10 +179,10 @@ impl Programme<'_, '_> {
         &self,
         to: &mut Weighing,
         call: &mut dyn FnMut(&Needs, &[Vec<ItemId>]),
-        shape: ShapeId,
         writing: Writing,
+        paid: &Paid,
     ) {
-        let hit = &writing.hit;
+        let (shape, hit) = (writing.shape, &writing.hit);
         let written: Vec<Vec<ItemId>> = if hit.key {
             to.item(shape, None).map(|i| vec![i]).into_iter().collect()
         } else {
@@ -205,7 +209,6 @@ impl Programme<'_, '_> {
             call(&kept.needs, &when);
             to.cost(when, kept.cost);
         }
-        let paid = to.paid(&writing.branches);
         for branch in writing.branches {
             let when = if branch.key {
                 written.clone()
@@ -213,7 +216,7 @@ impl Programme<'_, '_> {
                 let columns = branch.columns.iter();
                 columns.flat_map(|&c| with(to, c)).collect()
             };
-            to.branch(shape, &branch, when, hit.key, &paid);
+            to.branch(shape, &branch, when, hit.key, paid);
         }
     }
 
@@ -318,7 +321,7 @@ impl Weighing<'_> {
         branch: &Branch,
         when: Vec<Vec<ItemId>>,
         whole: bool,
-        paid: &BTreeMap<Lookup, ItemId>,
+        paid: &Paid,
     ) {
         // Columns that every way reads alike: where they are written, whichever way is taken.
         let alike = |column: &usize, r: &Requirement| {
@@ -340,9 +343,11 @@ impl Weighing<'_> {
             let Some(mut choice) = self.choice(cost, way.requires.iter()) else {
                 continue;
             };
-            choice
-                .requires
-                .extend(way.lookups.keys().filter_map(|l| paid.get(l)));
+            for (lookup, price) in &way.lookups {
+                let steps = paid.get(lookup).into_iter().flatten();
+                let steps = steps.filter(|(cost, _)| *cost <= price.cost);
+                choice.requires.extend(steps.map(|(_, item)| item));
+            }
             let columns = way.columns.iter().filter(|(c, r)| !alike(c, r));
             let implied = columns.filter_map(|(column, r)| {
                 let kept = self.item(shape, Some(*column))?;
@@ -354,29 +359,44 @@ impl Weighing<'_> {
             if !implied.is_empty() {
                 choice.requires.push(self.provided(implied));
             }
+            choice.requires.sort_unstable();
             choices.push(choice);
         }
         self.demand(when, choices);
     }
 
-    /// Lookups that answer several branches, as items: made once, paid once.
-    fn paid(&mut self, branches: &[Branch]) -> BTreeMap<Lookup, ItemId> {
-        let lookups = shared(branches.iter()).into_iter();
-        let ways = branches.iter().flat_map(|b| &b.ways);
-        lookups
-            .map(|lookup| {
-                let price = ways.clone().find_map(|w| w.lookups.get(&lookup));
-                let item = self.out.items.len();
-                self.out.items.push(Item {
-                    cost: price.map_or(0.0, |p| p.cost),
-                    parent: None,
-                    structure: false,
-                    forced: false,
-                    alike: None,
-                });
-                (lookup, item)
-            })
-            .collect()
+    /// Lookups that answer several branches, as items: made once, paid once. Where they are made
+    /// for different numbers, what each step up from one price to the next adds is an item of those
+    /// that ask for at least so much.
+    fn paid<'b>(&mut self, branches: impl Iterator<Item = &'b Branch> + Clone) -> Paid {
+        let lookups = shared(branches.clone());
+        let mut costs: BTreeMap<Lookup, Vec<f64>> = BTreeMap::new();
+        let made = branches.flat_map(|b| &b.ways).flat_map(|w| &w.lookups);
+        for (lookup, price) in made.filter(|(lookup, _)| lookups.contains(lookup)) {
+            costs.entry(lookup.clone()).or_default().push(price.cost);
+        }
+        let mut out = Paid::new();
+        for (lookup, mut costs) in costs {
+            costs.sort_by(f64::total_cmp);
+            costs.dedup();
+            let below = std::iter::once(0.0).chain(costs.iter().copied());
+            let steps = costs.iter().zip(below);
+            let steps = steps.map(|(&cost, below)| (cost, self.extra(cost - below)));
+            out.insert(lookup, steps.collect());
+        }
+        out
+    }
+
+    /// An item that is no part of a design.
+    fn extra(&mut self, cost: f64) -> ItemId {
+        self.out.items.push(Item {
+            cost,
+            parent: None,
+            structure: false,
+            forced: false,
+            alike: None,
+        });
+        self.out.items.len() - 1
     }
 
     /// The item that may be kept only where all of this holds.
@@ -384,14 +404,7 @@ impl Weighing<'_> {
         if let Some(&known) = self.provided.get(&implied) {
             return known;
         }
-        let item = self.out.items.len();
-        self.out.items.push(Item {
-            cost: 0.0,
-            parent: None,
-            structure: false,
-            forced: false,
-            alike: None,
-        });
+        let item = self.extra(0.0);
         for &(kept, held) in &implied {
             let choice = held.map(|held| {
                 let parent = self.out.items.get(held).and_then(|i| i.parent);

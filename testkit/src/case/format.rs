@@ -71,6 +71,7 @@ pub fn write(script: &Script, folder: &Path) -> Result<(), String> {
         nodes,
         schema,
         cost_model,
+        support,
     } = &script.choice;
     let choice = json!({
         "sample": sample,
@@ -82,6 +83,7 @@ pub fn write(script: &Script, folder: &Path) -> Result<(), String> {
         "nodes": nodes,
         "schema": schema,
         "cost_model": cost_model,
+        "support": support,
     });
     std::fs::write(folder.join(CHOICE), format!("{choice}\n")).map_err(failed)?;
     let (model, _) = querent::compiler::parse(MODEL, &script.model);
@@ -114,6 +116,7 @@ fn read_choice(folder: &Path) -> Result<Choice, String> {
     let json: Json = serde_json::from_str(&text).map_err(|e| format!("{CHOICE}: {e}"))?;
     let word = |name: &str| json.get(name).and_then(Json::as_str).map(String::from);
     let number = |name: &str| json.get(name).and_then(Json::as_u64);
+    let support = json.get("support").cloned().unwrap_or_default();
     Ok(Choice {
         sample: number("sample"),
         target: word("target"),
@@ -124,6 +127,7 @@ fn read_choice(folder: &Path) -> Result<Choice, String> {
         nodes: number("nodes"),
         schema: word("schema"),
         cost_model: word("cost_model"),
+        support: serde_json::from_value(support).map_err(|e| format!("{CHOICE}: {e}"))?,
     })
 }
 

@@ -17,6 +17,7 @@ use crate::apply::{Refusal, Sequences, consistent};
 use crate::eval::Answer;
 use crate::facts::{Facts, key_of};
 use crate::{Oracle, apply, expire, put, stamp, unlimited};
+use querent::compiler::design::target::Support;
 use querent::compiler::design::{Options, target};
 use querent::compiler::model::{Change, EntityId, Expr, Model, Page, ParamId, Query, Question};
 use querent::compiler::value::Value;
@@ -44,6 +45,8 @@ pub struct Choice {
     pub schema: Option<String>,
     /// The prices, where not the target's own.
     pub cost_model: Option<String>,
+    /// How the reads of maintenance are counted, where not as the prices say.
+    pub support: Option<Support>,
 }
 
 /// A model, facts and steps. Everything is named, so that a step or a declaration can be left out.
@@ -154,6 +157,9 @@ impl Script {
         if let Some(name) = &self.choice.cost_model {
             let priced = target::cost_model(name).ok_or_else(|| format!("no cost model {name}"))?;
             options.target.cost = priced.cost;
+        }
+        if let Some(support) = self.choice.support {
+            options.target.cost.rules.support = support;
         }
         Ok(options)
     }

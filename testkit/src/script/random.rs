@@ -9,6 +9,7 @@ use crate::{apply, expire, put, script, stamp};
 use querent::compiler::design::popular_key::{split_by, split_of};
 use querent::compiler::design::source;
 use querent::compiler::design::spread::directory;
+use querent::compiler::design::target::Support;
 use querent::compiler::model::{Expr, Model, Split};
 use querent::compiler::view::key_size;
 use querent::compiler::view::{Kind, Structure};
@@ -54,6 +55,12 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
             schema: None,
             // Other prices make other designs, which have to be right too.
             cost_model: seed.is_multiple_of(5).then(|| "nose".to_owned()),
+            // Those of the peer by each of the readings of its support reads.
+            support: match seed % 15 {
+                5 => Some(Support::Statement),
+                10 => Some(Support::Branch),
+                _ => None,
+            },
         },
         facts: vec![],
         steps: vec![],

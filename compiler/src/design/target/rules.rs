@@ -45,6 +45,12 @@ pub enum Support {
     Branch,
     /// The same, but one lookup that answers several branches is one read.
     Lookup,
+    /// The same, but one lookup that serves several structures is one read too: equal are those of
+    /// one candidate, along one route from the instances that a statement changes. Where they are
+    /// made for different numbers of instances, it is read for the most. Every effect of a change
+    /// has lookups of its own, since it changes instances of its own: another statement's, or those
+    /// that a delete cascades to.
+    Statement,
 }
 
 impl Default for Rules {

@@ -1,5 +1,6 @@
 //! Small random models: few enough candidates and columns for every set of them to be tried.
 
+use crate::design::target::Support;
 use crate::design::{Options, target};
 use std::fmt::Write as _;
 
@@ -162,13 +163,15 @@ fn navigation(rng: &mut Rng, a: &[(&str, &str)], b: &[(&str, &str)]) -> String {
     }
 }
 
-/// A target, with or without homes, under its own cost model or the peer's, sometimes with room
-/// for few structures.
+/// A target, with or without homes, under its own cost model or the peer's by one of the readings
+/// of its support reads, sometimes with room for few structures.
 pub(super) fn options(rng: &mut Rng) -> Options {
     let mut options = Options::embedded();
     options.target = target::named(rng.one(target::NAMES)).unwrap();
     if rng.chance(40) {
         options.target.cost = target::cost_model("nose").unwrap().cost;
+        let readings = [Support::Branch, Support::Lookup, Support::Statement];
+        options.target.cost.rules.support = readings[rng.below(readings.len())];
     }
     options.lossy = rng.chance(40);
     if rng.chance(15) {
