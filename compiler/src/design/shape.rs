@@ -35,6 +35,7 @@ pub(crate) struct Shapes {
     /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
     /// aggregates: those make questions cheaper, which is for the person to decide.
     pub(crate) facts_only: bool,
+    edition: usize,
 }
 
 /// A column of a candidate that a plan needs; none: the candidate itself.
@@ -92,6 +93,7 @@ impl Shapes {
     fn push(&mut self, shape: Shape) -> ShapeId {
         let id = self.all.len();
         let anchor = shape.structure.anchor;
+        self.edition += 1;
         match shape.structure.key().next() {
             Some(first) if !may_follow(first) => {
                 let same = self.by_first.entry((anchor, first.clone()));
@@ -170,6 +172,8 @@ impl Shapes {
             return None;
         }
         let column = known.unwrap_or_else(|| {
+            let looked_at = may_keep.is_some() || structure.kind == Kind::Groups;
+            self.edition += usize::from(looked_at);
             structure.columns.push(expr.clone());
             structure.columns.len() - 1
         });
@@ -180,6 +184,13 @@ impl Shapes {
                 column: Some(column),
             },
         ))
+    }
+
+    /// Changes with whatever plans depend on: with each candidate, and with each column that plans
+    /// look at though they do not require it. Those are in what was given, and in groups, of whose
+    /// aggregates one may serve for another.
+    pub(crate) fn edition(&self) -> usize {
+        self.edition
     }
 
     /// The record that a given shape keeps as a whole, of which an expression is a part, and the way

@@ -175,10 +175,13 @@ impl Planner<'_> {
         };
         let kept = match column.checked_sub(structure.key_len()) {
             None => true,
-            Some(c) => state.requires.contains(&Requirement {
-                shape,
-                column: Some(c),
-            }),
+            Some(c) => self.requires(
+                state,
+                Requirement {
+                    shape,
+                    column: Some(c),
+                },
+            ),
         };
         kept.then_some(Term::Column {
             frame,

@@ -7,6 +7,7 @@ use crate::design::shape::{Requirement, ShapeId, key_paths, names_instance};
 use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Structures keyed alike cost the same to fetch from: no more than this many are weighed.
@@ -217,12 +218,12 @@ impl Planner<'_> {
                 self.shapes.column(shape, &whole)
             });
             let (_, requirement) = kept?;
-            if next.requires.insert(requirement) && !identity {
+            if self.require(&mut next, requirement) && !identity {
                 // The row was priced without this column.
                 let bytes = next.rows * self.stats.bytes(&scope, &relative).avg;
                 let cost = bytes * self.target.cost.byte;
                 next.cost += cost;
-                next.op.charge(shape as StructureId, cost);
+                Arc::make_mut(&mut next.op).charge(shape as StructureId, cost);
             }
         }
         Some(next)
@@ -307,37 +308,40 @@ impl Planner<'_> {
         let (among, width) = (self.rows_of(home), self.home_width(structure.anchor));
         let cost = self.read_cost(among, next.rows, next.rows, width);
         next.cost += cost;
-        next.requires.insert(Requirement {
+        let itself = Requirement {
             shape: home,
             column: None,
-        });
+        };
+        self.require(&mut next, itself);
         let frame = next.frames;
         next.frames += 1;
-        next.op = Op::Get {
-            input: Arc::new(next.op),
-            get: Get {
-                structure: home as u16,
-                eq: eq?,
-                lower: None,
-                upper: None,
-                reverse: false,
-                page: None,
-            },
-            outer: true,
-            estimate: Estimate {
-                rows: next.rows,
-                reads: next.rows,
-                gets: next.rows,
-                cost,
-            },
+        let get = Get {
+            structure: home as u16,
+            eq: eq?,
+            lower: None,
+            upper: None,
+            reverse: false,
+            page: None,
         };
+        let estimate = Estimate {
+            rows: next.rows,
+            reads: next.rows,
+            gets: next.rows,
+            cost,
+        };
+        next.then(|input| Op::Get {
+            input,
+            get,
+            outer: true,
+            estimate,
+        });
         let fetched = Fetched {
             element: start.element.clone(),
             steps: prefix.to_vec(),
             frame,
             shape: home,
         };
-        match next.nodes.get_mut(start.node as usize)? {
+        match Rc::make_mut(&mut next.nodes).get_mut(start.node as usize)? {
             Some(
                 Source::Row { fetched: list, .. }
                 | Source::Element { fetched: list, .. }
