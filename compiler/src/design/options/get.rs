@@ -85,16 +85,12 @@ impl Planner<'_> {
         if self.growing {
             problem.grow(self);
         }
-        let mut out = Vec::new();
-        for shape in problem.candidates(&self.shapes) {
-            let s = self.shapes.get(shape);
-            let found = problem.matches(self, s, partial.state.frames);
-            self.steps += found.len();
-            for m in found {
-                out.extend(self.get(partial, node, shape, problem, &m, filters, scope, wish));
-            }
-        }
-        out
+        let found = self.matches(problem, partial.state.frames);
+        self.steps += found.len();
+        let got = found.iter().filter_map(|(shape, m)| {
+            self.get(partial, node, *shape, problem, m, filters, scope, wish)
+        });
+        got.collect()
     }
 
     /// Gets from every candidate over the elements of an `exists` of which values are given by each

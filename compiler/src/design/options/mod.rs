@@ -14,6 +14,7 @@ mod grow_lists;
 mod implied;
 mod kept;
 mod locate;
+mod matched;
 mod matching;
 mod measured;
 mod pieces;
@@ -84,6 +85,7 @@ pub(crate) struct Planner<'a> {
     /// The candidates that were made of structures, as they fit the target.
     admitted: HashMap<Structure, Vec<ShapeId>>,
     measured: measured::Measured,
+    matched: matched::Matched,
     subplans: subplans::Subplans,
     /// How deep inside subqueries the planner is.
     depth: usize,
@@ -156,6 +158,7 @@ impl<'a> Planner<'a> {
             within: None,
             admitted: HashMap::new(),
             measured: measured::Measured::default(),
+            matched: matched::Matched::default(),
             subplans: subplans::Subplans::default(),
             depth: 0,
             steps: 0,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 impl Planner<'_> {
     /// All undominated ways to answer a query, from the start of a plan or inside one.
     pub(crate) fn options(&mut self, query: &Query) -> Vec<PlanOption> {
-        self.forget_subplans();
+        self.forget_made();
         let mut out = Vec::new();
         let mut seen = Some(query.clone());
         while let Some(query) = seen {

@@ -8,6 +8,7 @@
 //! in all of the partial plans that are compared on the way. So what is looked at is noted, and a
 //! subplan serves whoever requires the same of that.
 
+use super::matched::Matched;
 use super::{PlanOption, Planner, Requires, Source, State};
 use crate::design::shape::Requirement;
 use crate::model::{AttributeId, Expr, NodeId, Pred, Unfold};
@@ -112,10 +113,11 @@ impl Made {
 }
 
 impl Planner<'_> {
-    /// Forgets the subplans of other statements: parameters, and what plans may be made of, change
+    /// Forgets what was made for other statements: parameters, and what plans may be made of, change
     /// between them.
-    pub(super) fn forget_subplans(&mut self) {
+    pub(super) fn forget_made(&mut self) {
         self.subplans = Subplans::default();
+        self.matched = Matched::default();
     }
 
     /// Requires something of a state; true where that is new.
