@@ -32,6 +32,8 @@ pub(crate) struct Shapes {
     by_first: HashMap<(EntityId, Expr), Vec<ShapeId>>,
     /// Those of an anchor whose first part may follow from other values.
     by_function: HashMap<EntityId, Vec<ShapeId>>,
+    /// Those of an anchor that are keyed by its own key.
+    by_identity: HashMap<EntityId, Vec<ShapeId>>,
     /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
     /// aggregates: those make questions cheaper, which is for the person to decide.
     pub(crate) facts_only: bool,
@@ -90,10 +92,18 @@ impl Shapes {
         found
     }
 
+    /// The shapes of an anchor that are keyed by its own key.
+    pub(crate) fn keyed_by(&self, anchor: EntityId) -> &[ShapeId] {
+        self.by_identity.get(&anchor).map_or(&[], Vec::as_slice)
+    }
+
     fn push(&mut self, shape: Shape) -> ShapeId {
         let id = self.all.len();
         let anchor = shape.structure.anchor;
         self.edition += 1;
+        if shape.identity {
+            self.by_identity.entry(anchor).or_default().push(id);
+        }
         match shape.structure.key().next() {
             Some(first) if !may_follow(first) => {
                 let same = self.by_first.entry((anchor, first.clone()));

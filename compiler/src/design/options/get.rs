@@ -82,9 +82,6 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Vec<Partial> {
-        if self.growing {
-            problem.grow(self);
-        }
         let found = self.matches(problem, partial.state.frames);
         self.steps += found.len();
         let got = found.iter().filter_map(|(shape, m)| {

@@ -22,19 +22,15 @@ pub(super) struct Matched {
 }
 
 impl Planner<'_> {
-    /// The ways in which candidates serve a problem, whose rows are behind so many frames.
+    /// The ways in which candidates serve a problem, whose rows are behind so many frames; where
+    /// candidates are made, those that it calls for among them.
     pub(super) fn matches(&mut self, problem: &Problem, frames: u16) -> Matches {
-        let edition = self.shapes.edition();
-        if self.matched.edition != edition {
-            self.matched = Matched {
-                edition,
-                ..Matched::default()
-            };
-        }
         let place = (problem.entity, frames);
-        let known = self.matched.by_place.get(&place).into_iter().flatten();
-        if let Some((_, found)) = known.into_iter().find(|(known, _)| known == problem) {
-            return found.clone();
+        if let Some(found) = self.matched_before(place, problem) {
+            return found;
+        }
+        if self.growing {
+            problem.grow(self);
         }
         let candidates = problem.candidates(&self.shapes).into_iter();
         let found = candidates.flat_map(|shape| {
@@ -42,8 +38,29 @@ impl Planner<'_> {
             ways.into_iter().map(move |way| (shape, way))
         });
         let found: Matches = Rc::new(found.collect());
+        let edition = self.shapes.edition();
+        if self.matched.edition != edition {
+            self.matched = Matched {
+                edition,
+                ..Matched::default()
+            };
+        }
         let same = self.matched.by_place.entry(place).or_default();
         same.push((problem.clone(), found.clone()));
         found
+    }
+
+    /// What was found before over the same candidates: what the problem calls for is among them.
+    fn matched_before(&self, place: (EntityId, u16), problem: &Problem) -> Option<Matches> {
+        #[cfg(test)]
+        if self.forgetful {
+            return None;
+        }
+        if self.matched.edition != self.shapes.edition() {
+            return None;
+        }
+        let mut known = self.matched.by_place.get(&place)?.iter();
+        let (_, found) = known.find(|(known, _)| known == problem)?;
+        Some(found.clone())
     }
 }

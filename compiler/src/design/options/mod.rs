@@ -87,6 +87,9 @@ pub(crate) struct Planner<'a> {
     measured: measured::Measured,
     matched: matched::Matched,
     subplans: subplans::Subplans,
+    /// Whether nothing of these is used.
+    #[cfg(test)]
+    pub(crate) forgetful: bool,
     /// How deep inside subqueries the planner is.
     depth: usize,
     /// Steps tried for the statement at hand.
@@ -160,6 +163,8 @@ impl<'a> Planner<'a> {
             measured: measured::Measured::default(),
             matched: matched::Matched::default(),
             subplans: subplans::Subplans::default(),
+            #[cfg(test)]
+            forgetful: false,
             depth: 0,
             steps: 0,
         }
@@ -253,12 +258,7 @@ impl State {
     }
 
     /// The start of a plan, or of a subplan of a plan that has so many frames.
-    fn start(
-        frames: u16,
-        nodes: Vec<Option<Source>>,
-        rows: f64,
-        requires: Requires,
-    ) -> State {
+    fn start(frames: u16, nodes: Vec<Option<Source>>, rows: f64, requires: Requires) -> State {
         State {
             op: Arc::new(Op::Input),
             outer: frames,

@@ -1,9 +1,9 @@
 //! Subqueries: kept with the row, answered by further steps of the plan, or by a subplan; and `exists`.
 
 use super::atoms::{self, Mentions};
+use super::bind::Partial;
 use super::far_end::all_of;
 use super::kept::is_counter;
-use super::bind::Partial;
 use super::subplans::Asked;
 use super::supply::When;
 use super::{PlanOption, Planner, Source, State, undominated};
