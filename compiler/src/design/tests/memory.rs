@@ -8,13 +8,13 @@ use crate::model::Model;
 /// Nested questions, `exists` at several depths, groups, lists and walks; several of them ask for the
 /// same of rows that were found in many ways.
 const MODEL: &str = "
-    entity Person (10k) { id int key  name text(20)  city text(12) (40 distinct)  born date }
-    entity Forum (2k) { id int key  title text(30)  owner -> Person as forums (avg 1, max 50) }
-    entity Post (200k) { id int key  at timestamp  text text(200)  tag text(8) (100 distinct)
+    entity Person (10k) { id int key  name text(20)  city text(12) distinct 40  born date }
+    entity Forum (2k) { id int key  title text(30)  owner -> Person as forums (avg 0.2, max 50) }
+    entity Post (200k) { id int key  at timestamp  text text(200)  tag text(8) distinct 100
         author -> Person as posts (avg 20, max 900)  forum -> Forum as posts (avg 100, max 5000) }
     entity Likes (1M) { person -> Person key as likes (avg 100, max 3000)
         post -> Post key as likers (avg 5, max 9000)  at timestamp }
-    question page (50/s) select name, forums { title, posts { text, at, author.name } order by at desc limit 5 }
+    question page (50/s) select name, posts { text, at, forum.title, count(likers) as n order by at desc limit 5 }
         from Person where id = $id
     question tagged (20/s) select id, text, author.name, count(likers) as n from Post
         where tag = $tag and any likers (person.city = $city) order by at desc limit 20
