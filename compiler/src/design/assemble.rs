@@ -136,12 +136,10 @@ pub(super) fn assemble(
         ),
         options.target.limits.key_bytes,
     );
-    let mut thermometer = Thermometer {
-        stats: options.target.stats(model),
-        target: &options.target,
-        structure: |id| mapping.structures.get(usize::from(id)),
-        heats: BTreeMap::new(),
-    };
+    let stats = options.target.stats(model);
+    let mut thermometer = Thermometer::new(stats, &options.target, |id| {
+        mapping.structures.get(usize::from(id))
+    });
     plans.iter().for_each(|p| thermometer.question(p));
     let named = |name: &str| {
         let mut structures = mapping.structures.iter();

@@ -9,7 +9,6 @@ use super::options::{PlanOption, Planner};
 use super::select::Reader;
 use super::shape::ShapeId;
 use super::sizes::Thermometer;
-use std::collections::BTreeMap;
 
 /// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
 /// read everything instead is no way to keep a partition small.
@@ -34,16 +33,13 @@ pub(super) struct Tried {
 impl Tried {
     /// What was given is kept as it is, however large.
     pub(super) fn new(planner: &Planner, weight: f64, options: Vec<PlanOption>) -> Tried {
-        let against = |o: &PlanOption| {
-            let mut kept: BTreeMap<ShapeId, Vec<usize>> = BTreeMap::new();
-            for r in &o.requires {
-                kept.entry(r.shape).or_default().extend(r.column);
-            }
-            let large = |(&shape, columns): (&ShapeId, &Vec<usize>)| {
+        let mut is_hot = too_hot(planner, weight);
+        let mut against = |o: &PlanOption| {
+            let mut kept = o.requires.by_shape();
+            let large = kept.any(|(shape, columns)| {
                 !planner.is_given(shape) && planner.oversize(shape, columns)
-            };
-            let large = kept.iter().any(large);
-            match too_hot(planner, weight, o) {
+            });
+            match is_hot(o) {
                 true => Against::Heat,
                 false if large => Against::Size,
                 false => Against::Nothing,
@@ -114,22 +110,20 @@ impl Tried {
     }
 }
 
-/// Whether a statement of this rate reads some partition more often than the target serves it.
-fn too_hot(planner: &Planner, rate: f64, option: &PlanOption) -> bool {
+/// Tells of ways to answer a statement of this rate whether they read some partition more often than
+/// the target serves it.
+fn too_hot(planner: &Planner, rate: f64) -> impl FnMut(&PlanOption) -> bool {
     let limit = planner.target.limits.partition_reads;
-    let Some(limit) = limit.filter(|_| planner.model.timed) else {
-        return false;
-    };
-    let mut thermometer = Thermometer {
-        stats: planner.stats,
-        target: planner.target,
-        structure: |id| {
-            let shape = planner.shapes.all.get(id as ShapeId);
-            shape.map(|s| &s.structure)
-        },
-        heats: BTreeMap::new(),
-    };
-    thermometer.plan("", rate, &option.plan, &mut vec![]);
-    let mut heats = thermometer.heats.values();
-    heats.any(|h| h.read_units > limit.per_second)
+    let limit = limit.filter(|_| planner.model.timed);
+    let mut thermometer = Thermometer::new(planner.stats, planner.target, move |id| {
+        let shape = planner.shapes.all.get(id as ShapeId);
+        shape.map(|s| &s.structure)
+    });
+    move |option| {
+        let Some(limit) = limit else { return false };
+        thermometer.heats.clear();
+        thermometer.plan("", rate, &option.plan, &mut vec![]);
+        let mut heats = thermometer.heats.values();
+        heats.any(|h| h.read_units > limit.per_second)
+    }
 }

@@ -520,7 +520,7 @@ fn homes(planner: &mut Planner) -> Vec<Vec<Home>> {
         let within = candidates
             .iter()
             .copied()
-            .filter(|&s| planner.is_given(s) || !planner.oversize(s, &[]));
+            .filter(|&s| planner.is_given(s) || !planner.oversize(s, vec![]));
         let within: Vec<usize> = within.collect();
         // That an instance exists is a fact too.
         let mut classes = vec![vec![]];

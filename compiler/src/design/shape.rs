@@ -32,9 +32,12 @@ pub(crate) struct Shapes {
     by_first: HashMap<(EntityId, Expr), Vec<ShapeId>>,
     /// Those of an anchor whose first part may follow from other values.
     by_function: HashMap<EntityId, Vec<ShapeId>>,
+    /// Those of an anchor that are keyed by its own key.
+    by_identity: HashMap<EntityId, Vec<ShapeId>>,
     /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
     /// aggregates: those make questions cheaper, which is for the person to decide.
     pub(crate) facts_only: bool,
+    edition: usize,
 }
 
 /// A column of a candidate that a plan needs; none: the candidate itself.
@@ -89,9 +92,18 @@ impl Shapes {
         found
     }
 
+    /// The shapes of an anchor that are keyed by its own key.
+    pub(crate) fn keyed_by(&self, anchor: EntityId) -> &[ShapeId] {
+        self.by_identity.get(&anchor).map_or(&[], Vec::as_slice)
+    }
+
     fn push(&mut self, shape: Shape) -> ShapeId {
         let id = self.all.len();
         let anchor = shape.structure.anchor;
+        self.edition += 1;
+        if shape.identity {
+            self.by_identity.entry(anchor).or_default().push(id);
+        }
         match shape.structure.key().next() {
             Some(first) if !may_follow(first) => {
                 let same = self.by_first.entry((anchor, first.clone()));
@@ -170,6 +182,8 @@ impl Shapes {
             return None;
         }
         let column = known.unwrap_or_else(|| {
+            let looked_at = may_keep.is_some() || structure.kind == Kind::Groups;
+            self.edition += usize::from(looked_at);
             structure.columns.push(expr.clone());
             structure.columns.len() - 1
         });
@@ -180,6 +194,13 @@ impl Shapes {
                 column: Some(column),
             },
         ))
+    }
+
+    /// Changes with whatever plans depend on: with each candidate, and with each column that plans
+    /// look at though they do not require it. Those are in what was given, and in groups, of whose
+    /// aggregates one may serve for another.
+    pub(crate) fn edition(&self) -> usize {
+        self.edition
     }
 
     /// The record that a given shape keeps as a whole, of which an expression is a part, and the way

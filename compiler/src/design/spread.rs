@@ -20,7 +20,7 @@ use crate::value::Value;
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Widths of buckets, the widest first: the widest that fits is read with the fewest gets.
 pub(super) const WIDTHS: [Function; 4] = [
@@ -208,6 +208,8 @@ pub(crate) struct Pressure {
     refused: RefCell<Vec<(Structure, Vec<Expr>)>>,
     /// Keys that would have to be split, met in this attempt.
     wishes: RefCell<Vec<Wish>>,
+    /// Which candidates are too large with which of their columns, as far as it was asked.
+    oversize: RefCell<HashMap<(ShapeId, Vec<usize>), bool>>,
     /// What flows into structures, as far as it was asked for.
     flows: RefCell<BTreeMap<Structure, Flows>>,
 }
@@ -371,13 +373,29 @@ impl Planner<'_> {
 
     /// Whether a candidate's largest partition is beyond the target's limits where it keeps these
     /// columns. Where that is for the columns, the next attempt will offer it spread.
-    pub(crate) fn oversize(&self, shape: ShapeId, columns: &[usize]) -> bool {
+    ///
+    /// It is asked of every plan. The answer stays the same as long as the planner does: neither keys
+    /// nor columns of a candidate change their places, and nothing is learned meanwhile.
+    pub(crate) fn oversize(&self, shape: ShapeId, columns: Vec<usize>) -> bool {
+        if !self.target.limits.of_partitions() {
+            return false;
+        }
+        let asked = (shape, columns);
+        if let Some(&known) = self.pressure.oversize.borrow().get(&asked) {
+            return known;
+        }
+        let oversize = self.outgrows(shape, &asked.1);
+        self.pressure.oversize.borrow_mut().insert(asked, oversize);
+        oversize
+    }
+
+    fn outgrows(&self, shape: ShapeId, columns: &[usize]) -> bool {
         let s = self.shapes.get(shape);
         let kept: Vec<Expr> = columns
             .iter()
             .filter_map(|&c| s.columns.get(c).cloned())
             .collect();
-        let rows = self.stats.largest(s).rows;
+        let rows = self.largest_of(shape);
         let oversize = !self.holds_just(&with_columns(s, kept.clone()), rows, 1.0);
         if oversize && !s.clustering.is_empty() && self.holds(&with_columns(s, vec![]), 1.0) {
             let mut refused = self.pressure.refused.borrow_mut();

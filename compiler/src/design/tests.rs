@@ -4,6 +4,7 @@
 mod draw;
 mod estimates;
 mod limits;
+mod memory;
 mod studies;
 mod support;
 

@@ -114,10 +114,10 @@ impl PartialEq for Expr {
                     leaf: other_leaf,
                 },
             ) => {
-                leaf == other_leaf
+                same_leaf(leaf, other_leaf)
                     && node == other_node
-                    && steps == other_steps
-                    && element == other_element
+                    && same(steps, other_steps)
+                    && same(element, other_element)
             }
             (Expr::Const(a), Expr::Const(b)) => a == b,
             (Expr::Param(a, path), Expr::Param(b, other)) => a == b && path == other,
@@ -136,6 +136,20 @@ impl PartialEq for Expr {
             _ => false,
         }
     }
+}
+
+/// Whether two are read alike at the end of a path.
+fn same_leaf(one: &Leaf, other: &Leaf) -> bool {
+    match (one, other) {
+        (Leaf::Attribute(a, path), Leaf::Attribute(b, other)) => a == b && same(path, other),
+        _ => one == other,
+    }
+}
+
+/// Whether two lists are the same, of which most have no member and few more than one: a call of the
+/// function that compares memory takes longer than that.
+fn same<T: PartialEq>(one: &[T], other: &[T]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a == b)
 }
 
 /// Arithmetic operators.

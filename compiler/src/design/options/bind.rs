@@ -9,6 +9,7 @@ use crate::design::plan::{Bound, Term};
 use crate::model::{Compare, Direction, EntityId, Expr, Leaf, Model, NodeId, Page, Pred, Unfold};
 use crate::view::elements;
 use crate::view::typing::Scope;
+use std::rc::Rc;
 
 /// What is wished of the rows that bind the subject.
 #[derive(Clone, Debug)]
@@ -306,10 +307,11 @@ enum Is {
 
 pub(super) fn set_node(state: &mut State, node: NodeId, source: Source) {
     let node = node as usize;
-    if state.nodes.len() <= node {
-        state.nodes.resize(node + 1, None);
+    let nodes = Rc::make_mut(&mut state.nodes);
+    if nodes.len() <= node {
+        nodes.resize(node + 1, None);
     }
-    if let Some(slot) = state.nodes.get_mut(node) {
+    if let Some(slot) = nodes.get_mut(node) {
         *slot = Some(source);
     }
 }

@@ -128,11 +128,11 @@ impl Planner<'_> {
         let mut out = Vec::new();
         for mut state in found.into_iter().filter(|p| p.ordered).map(|p| p.state) {
             state.rows = state.rows.min(outer);
-            state.op = Op::Limit {
-                input: Arc::new(state.op),
+            state.op = Arc::new(Op::Limit {
+                input: state.op,
                 count: Term::Const(Value::Int(1)),
                 last: false,
-            };
+            });
             for state in self.supply(state, scope, std::slice::from_ref(arg)) {
                 let Some(arg) = self.term(&state, arg) else {
                     continue;

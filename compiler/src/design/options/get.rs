@@ -46,14 +46,13 @@ impl Match {
 
 /// A get for each tuple, or a merge of one for each element of lists.
 fn merged(
-    input: Op,
+    input: Arc<Op>,
     lists: Vec<Vec<Term>>,
     get: Get,
     order: Vec<(Term, Direction)>,
     outer: bool,
     estimate: Estimate,
 ) -> Op {
-    let input = Arc::new(input);
     if lists.is_empty() {
         Op::Get {
             input,
@@ -83,19 +82,12 @@ impl Planner<'_> {
         scope: &Scope,
         wish: Option<&Wish>,
     ) -> Vec<Partial> {
-        if self.growing {
-            problem.grow(self);
-        }
-        let mut out = Vec::new();
-        for shape in problem.candidates(&self.shapes) {
-            let s = self.shapes.get(shape);
-            let found = problem.matches(self, s, partial.state.frames);
-            self.steps += found.len();
-            for m in found {
-                out.extend(self.get(partial, node, shape, problem, &m, filters, scope, wish));
-            }
-        }
-        out
+        let found = self.matches(problem, partial.state.frames);
+        self.steps += found.len();
+        let got = found.iter().filter_map(|(shape, m)| {
+            self.get(partial, node, *shape, problem, m, filters, scope, wish)
+        });
+        got.collect()
     }
 
     /// Gets from every candidate over the elements of an `exists` of which values are given by each
@@ -230,10 +222,11 @@ impl Planner<'_> {
         let cost = self.read_cost(self.rows_of(shape), gets, rows, width);
         next.cost += cost;
         next.rows = if outer { rows.max(state.rows) } else { rows };
-        next.requires.insert(Requirement {
+        let itself = Requirement {
             shape,
             column: None,
-        });
+        };
+        self.require(&mut next, itself);
         next.frames += 1;
         let get = Get {
             structure: shape as u16,
@@ -249,7 +242,7 @@ impl Planner<'_> {
             gets,
             cost,
         };
-        next.op = merged(next.op, lists, get, order, outer, estimate);
+        next.then(|input| merged(input, lists, get, order, outer, estimate));
         next
     }
 
@@ -315,17 +308,14 @@ impl Planner<'_> {
             };
             (bucket.clone(), turned)
         });
-        let input = std::mem::replace(&mut state.op, Op::Input);
+        let input = state.op.clone();
         let order = order.into_iter().collect();
         let op = self.read_directory(state, input, get, &through.lists, order, rows);
-        state.op = if together {
-            Op::Distinct {
-                input: Arc::new(op),
-                by: vec![bucket],
-            }
-        } else {
-            op
-        };
+        state.op = Arc::new(op);
+        if together {
+            let by = vec![bucket];
+            state.then(|input| Op::Distinct { input, by });
+        }
         state.rows *= buckets;
         state.frames += 1;
     }
@@ -335,7 +325,7 @@ impl Planner<'_> {
     fn read_directory(
         &self,
         state: &mut State,
-        input: Op,
+        input: Arc<Op>,
         get: Get,
         lists: &[List],
         order: Vec<(Term, Direction)>,
@@ -346,10 +336,11 @@ impl Planner<'_> {
         let among = self.rows_of(directory);
         let cost = self.read_cost(among, gets, rows, 16.0);
         state.cost += cost;
-        state.requires.insert(Requirement {
+        let itself = Requirement {
             shape: directory,
             column: None,
-        });
+        };
+        self.require(state, itself);
         let estimate = Estimate {
             rows,
             reads: rows,
@@ -372,7 +363,7 @@ impl Planner<'_> {
             page: None,
         };
         let frame = state.frames;
-        let root = self.read_directory(state, Op::Input, get, &parts.lists, vec![], rows);
+        let root = self.read_directory(state, Arc::new(Op::Input), get, &parts.lists, vec![], rows);
         let column = |&column: &u16| Term::Column {
             frame,
             column,

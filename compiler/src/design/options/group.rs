@@ -9,6 +9,7 @@ use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term};
 use crate::design::shape::reference_paths;
 use crate::model::{Aggregate, Expr, Many, NodeId, Query, Type};
 use crate::view::typing::Scope;
+use std::rc::Rc;
 use std::sync::Arc;
 
 impl Planner<'_> {
@@ -56,8 +57,8 @@ impl Planner<'_> {
     ) -> PlanOption {
         let cost = state.rows * self.target.cost.sort_row;
         state.cost += cost;
-        state.op = Op::Aggregate {
-            input: Arc::new(state.op),
+        state.op = Arc::new(Op::Aggregate {
+            input: state.op,
             group: vec![],
             aggregates: vec![aggregation],
             always: true,
@@ -66,7 +67,7 @@ impl Planner<'_> {
                 cost,
                 ..Estimate::default()
             },
-        };
+        });
         let value = Term::Column {
             frame: 0,
             column: 0,
@@ -121,7 +122,7 @@ impl Planner<'_> {
         let given: Vec<(Expr, Term)> = paths.into_iter().zip(terms?).collect();
         let partial = Partial {
             state: State {
-                nodes: vec![None],
+                nodes: Rc::new(vec![None]),
                 ..state
             },
             left: vec![],
@@ -251,7 +252,7 @@ fn scalar(state: State, value: Term) -> PlanOption {
     PlanOption {
         plan: Plan {
             outer: state.outer,
-            root: state.op,
+            root: Arc::unwrap_or_clone(state.op),
             output,
             cursor: vec![],
         },

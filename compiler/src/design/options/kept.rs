@@ -106,21 +106,21 @@ impl Planner<'_> {
         );
         let frame = state.frames - 1;
         state.known = Rc::new(known_of_key(&s, frame));
-        state.nodes = vec![None];
+        state.nodes = Rc::new(vec![None]);
         let by: Option<Vec<Term>> = asked.by.iter().map(|e| self.term(&state, e)).collect();
         let by = by?;
         if !left.is_empty() {
             let left = left.iter().filter_map(|&i| asked.filters.get(i));
             let tests: Option<Vec<Test>> = left.map(|p| self.test(&state, p, &[])).collect();
             state.rows *= reach.pass;
-            state.op = Op::Filter {
-                input: Arc::new(state.op),
+            state.op = Arc::new(Op::Filter {
+                input: state.op,
                 tests: tests?,
                 estimate: Estimate {
                     rows: state.rows,
                     ..Estimate::default()
                 },
-            };
+            });
         }
         let mut missing = Vec::new();
         let mut parts = Vec::new();
@@ -196,7 +196,7 @@ impl Planner<'_> {
             function => of(function),
         };
         let (at, requirement) = self.shapes.column(shape, &expr)?;
-        state.requires.insert(requirement);
+        self.require(state, requirement);
         Some(column(state.frames - 1, at))
     }
 
@@ -236,9 +236,9 @@ impl Planner<'_> {
                 stored: false,
             },
         });
-        state.op = Op::Aggregate {
+        state.op = Arc::new(Op::Aggregate {
             aggregates: aggregates.collect(),
-            input: Arc::new(state.op),
+            input: state.op,
             group,
             always: by.is_empty(),
             estimate: Estimate {
@@ -246,9 +246,9 @@ impl Planner<'_> {
                 cost,
                 ..Estimate::default()
             },
-        };
+        });
         state.frames = 1;
-        state.nodes = vec![None];
+        state.nodes = Rc::new(vec![None]);
         state
     }
 }

@@ -64,11 +64,11 @@ impl Planner<'_> {
                     Leaf::Element(path) => column(0, path.clone()),
                     Leaf::Position => column(1, vec![]),
                     Leaf::MapKey => column(2, vec![]),
-                    Leaf::Key if start.steps.is_empty() => column(0, start.element.clone()),
+                    Leaf::Key if start.steps.is_empty() => column(0, start.element.to_vec()),
                     Leaf::Attribute(a, path) if path.is_empty() => {
                         // A scalar of the key inside the element.
                         if let Some(leaf) = self.element_key_leaf(&start, *a) {
-                            let mut path = start.element.clone();
+                            let mut path = start.element.to_vec();
                             path.push(leaf);
                             return column(0, path);
                         }
@@ -175,10 +175,13 @@ impl Planner<'_> {
         };
         let kept = match column.checked_sub(structure.key_len()) {
             None => true,
-            Some(c) => state.requires.contains(&Requirement {
-                shape,
-                column: Some(c),
-            }),
+            Some(c) => self.requires(
+                state,
+                Requirement {
+                    shape,
+                    column: Some(c),
+                },
+            ),
         };
         kept.then_some(Term::Column {
             frame,

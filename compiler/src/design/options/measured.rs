@@ -13,6 +13,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     rows: RefCell<HashMap<ShapeId, f64>>,
+    largest: RefCell<HashMap<ShapeId, f64>>,
     widths: RefCell<HashMap<ShapeId, f64>>,
     values: RefCell<HashMap<(ShapeId, u64), f64>>,
 }
@@ -22,6 +23,12 @@ impl Planner<'_> {
     pub(super) fn rows_of(&self, shape: ShapeId) -> f64 {
         let measured = || self.stats.rows(self.shapes.get(shape));
         *(self.measured.rows.borrow_mut().entry(shape)).or_insert_with(measured)
+    }
+
+    /// Rows of a candidate's largest partition.
+    pub(in crate::design) fn largest_of(&self, shape: ShapeId) -> f64 {
+        let measured = || self.stats.largest(self.shapes.get(shape)).rows;
+        *(self.measured.largest.borrow_mut().entry(shape)).or_insert_with(measured)
     }
 
     /// Bytes of a row as it is priced before its columns are known: of a home all that it may keep,

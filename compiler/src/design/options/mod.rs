@@ -14,11 +14,14 @@ mod grow_lists;
 mod implied;
 mod kept;
 mod locate;
+mod matched;
 mod matching;
 mod measured;
 mod pieces;
 mod problem;
 mod query;
+mod requires;
+mod subplans;
 mod subquery;
 mod supply;
 mod turn;
@@ -28,10 +31,10 @@ mod walk;
 pub(crate) use grow_lists::determines;
 pub(crate) use kept::{is_counter, maintainable};
 pub use query::free_order;
+pub(crate) use requires::Requires;
 
-use super::marks::{marks, may_be_within};
 use super::plan::{Op, Plan, Term};
-use super::shape::{Requirement, ShapeId, Shapes};
+use super::shape::{ShapeId, Shapes};
 use super::spread::Pressure;
 use super::stats::Stats;
 use super::target::Target;
@@ -39,6 +42,7 @@ use crate::model::{Expr, Model, NodeId, ReferenceId, Type};
 use crate::view::Structure;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
 /// these, the cheapest ones. What is tried multiplies with every level.
@@ -61,7 +65,7 @@ pub(crate) struct PlanOption {
     pub(crate) cost: f64,
     /// Rows that it answers with.
     pub(crate) rows: f64,
-    pub(crate) requires: BTreeSet<Requirement>,
+    pub(crate) requires: Requires,
 }
 
 /// Makes options; the candidates grow while it does.
@@ -81,6 +85,11 @@ pub(crate) struct Planner<'a> {
     /// The candidates that were made of structures, as they fit the target.
     admitted: HashMap<Structure, Vec<ShapeId>>,
     measured: measured::Measured,
+    matched: matched::Matched,
+    subplans: subplans::Subplans,
+    /// Whether nothing of these is used.
+    #[cfg(test)]
+    pub(crate) forgetful: bool,
     /// How deep inside subqueries the planner is.
     depth: usize,
     /// Steps tried for the statement at hand.
@@ -88,7 +97,7 @@ pub(crate) struct Planner<'a> {
 }
 
 /// Where the values of a node come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
     /// A row of a candidate: the node is its node 0, or what that one refers to by these steps.
     Row {
@@ -114,7 +123,7 @@ pub(crate) enum Source {
 }
 
 /// An instance fetched by key on the way from a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fetched {
     element: Vec<u16>,
     steps: Vec<ReferenceId>,
@@ -125,18 +134,18 @@ pub(crate) struct Fetched {
 /// A partly built plan.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    op: Op,
+    op: Arc<Op>,
     /// Frames of the outer tuple.
     outer: u16,
     frames: u16,
-    /// Sources of the nodes of the scope at hand, as far as they are bound.
-    nodes: Vec<Option<Source>>,
-    /// Values that are known as a whole: subqueries, groups and aggregates. Shared by the partial
-    /// plans that go on from here.
+    /// Sources of the nodes of the scope at hand, as far as they are bound. These and the steps are
+    /// shared by the partial plans that go on from here.
+    nodes: Rc<Vec<Option<Source>>>,
+    /// Values that are known as a whole: subqueries, groups and aggregates. Shared likewise.
     known: Rc<Vec<(Expr, Term)>>,
     rows: f64,
     cost: f64,
-    requires: BTreeSet<Requirement>,
+    requires: Requires,
 }
 
 impl<'a> Planner<'a> {
@@ -152,6 +161,10 @@ impl<'a> Planner<'a> {
             within: None,
             admitted: HashMap::new(),
             measured: measured::Measured::default(),
+            matched: matched::Matched::default(),
+            subplans: subplans::Subplans::default(),
+            #[cfg(test)]
+            forgetful: false,
             depth: 0,
             steps: 0,
         }
@@ -191,7 +204,7 @@ impl<'a> Planner<'a> {
     fn trim(&self, mut states: Vec<State>) -> Vec<State> {
         states.retain(|s| self.may_read(s));
         let breadth = self.breadth();
-        let mut kept: Vec<(u64, State)> = Vec::new();
+        let mut kept: Vec<State> = Vec::new();
         let mut fill = |states: Vec<State>, until: usize| {
             let mut left = Vec::new();
             for state in states {
@@ -199,12 +212,8 @@ impl<'a> Planner<'a> {
                     left.push(state);
                     continue;
                 }
-                let own = marks_of(&state.requires);
-                let beats = |(marks, k): &(u64, State)| {
-                    may_be_within(*marks, own) && k.requires.is_subset(&state.requires)
-                };
-                if !kept.iter().any(beats) {
-                    kept.push((own, state));
+                if !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
+                    kept.push(state);
                 }
             }
             left
@@ -217,12 +226,12 @@ impl<'a> Planner<'a> {
         let mut left = fill(states, breadth);
         left.sort_by_key(|s| s.requires.len());
         fill(left, breadth + breadth / 4);
-        kept.into_iter().map(|(_, state)| state).collect()
+        kept
     }
 
     /// How often the search has been narrowed for the statement at hand.
     fn tired(&self) -> usize {
-        (self.steps / STEPS).min(8)
+        tired(self.steps)
     }
 
     /// What reading costs: gets among so many rows, rows read, and bytes per row.
@@ -232,24 +241,29 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// How often the search is narrowed after so many steps.
+fn tired(steps: usize) -> usize {
+    (steps / STEPS).min(8)
+}
+
 impl State {
+    /// Puts a step behind those that there are.
+    fn then(&mut self, step: impl FnOnce(Arc<Op>) -> Op) {
+        self.op = Arc::new(step(self.op.clone()));
+    }
+
     /// Knows one more value as a whole.
     fn knows(&mut self, expr: Expr, term: Term) {
         Rc::make_mut(&mut self.known).push((expr, term));
     }
 
     /// The start of a plan, or of a subplan of a plan that has so many frames.
-    fn start(
-        frames: u16,
-        nodes: Vec<Option<Source>>,
-        rows: f64,
-        requires: BTreeSet<Requirement>,
-    ) -> State {
+    fn start(frames: u16, nodes: Vec<Option<Source>>, rows: f64, requires: Requires) -> State {
         State {
-            op: Op::Input,
+            op: Arc::new(Op::Input),
             outer: frames,
             frames,
-            nodes,
+            nodes: Rc::new(nodes),
             known: Rc::default(),
             rows,
             cost: 0.0,
@@ -271,23 +285,11 @@ pub(crate) fn undominated(mut options: Vec<PlanOption>) -> Vec<PlanOption> {
             .total_cmp(&b.cost)
             .then(a.requires.len().cmp(&b.requires.len()))
     });
-    let mut kept: Vec<(u64, PlanOption)> = Vec::new();
+    let mut kept: Vec<PlanOption> = Vec::new();
     for option in options {
-        let own = marks_of(&option.requires);
-        let beats = |(marks, k): &(u64, PlanOption)| {
-            may_be_within(*marks, own) && k.requires.is_subset(&option.requires)
-        };
-        if !kept.iter().any(beats) {
-            kept.push((own, option));
+        if !kept.iter().any(|k| k.requires.is_subset(&option.requires)) {
+            kept.push(option);
         }
     }
-    kept.into_iter().map(|(_, option)| option).collect()
-}
-
-fn marks_of(requires: &BTreeSet<Requirement>) -> u64 {
-    marks(
-        requires
-            .iter()
-            .map(|r| r.shape * 7 + r.column.map_or(0, |c| c + 1)),
-    )
+    kept
 }

@@ -6,7 +6,7 @@ use crate::model::{Direction, EntityId, Expr, Pred, Unfold};
 use std::borrow::Cow;
 
 /// The value or values that an expression must equal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum EqValue {
     One(Term),
     /// Each element of these list terms (or these terms themselves).
@@ -14,7 +14,7 @@ pub(super) enum EqValue {
 }
 
 /// An equality that a get can use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Eq {
     /// In the candidate's scope.
     pub(super) expr: Expr,
@@ -36,7 +36,7 @@ impl Eq {
 
 /// Bounds of one expression, each with the filter that it makes good; none for the way from the far
 /// end of a path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Range {
     pub(super) expr: Expr,
     pub(super) lower: Option<(Bound, Option<usize>)>,
@@ -55,7 +55,7 @@ impl Range {
 }
 
 /// An `exists` some of whose conditions a get can use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct ExistsBy {
     pub(super) filter: usize,
     pub(super) over: Vec<Unfold>,
@@ -63,7 +63,7 @@ pub(super) struct ExistsBy {
 }
 
 /// Conditions of an `exists` that a get can use together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Way {
     pub(super) eqs: Vec<Eq>,
     pub(super) range: Option<Range>,
@@ -80,7 +80,7 @@ impl Way {
 }
 
 /// Find the instances of one entity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Problem {
     pub(super) entity: EntityId,
     pub(super) eqs: Vec<Eq>,

@@ -2,7 +2,7 @@
 
 use super::atoms::{self, Mentions};
 use super::bind::{Partial, Wish, set_node};
-use super::{PlanOption, Planner, Source, State, undominated, unite};
+use super::{PlanOption, Planner, Requires, Source, State, undominated, unite};
 use crate::design::assumed::LIMIT;
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};
 use crate::design::shape::reference_paths;
@@ -17,12 +17,13 @@ use std::sync::Arc;
 impl Planner<'_> {
     /// All undominated ways to answer a query, from the start of a plan or inside one.
     pub(crate) fn options(&mut self, query: &Query) -> Vec<PlanOption> {
+        self.forget_made();
         let mut out = Vec::new();
         let mut seen = Some(query.clone());
         while let Some(query) = seen {
             self.steps = 0;
             let scope = Scope::new(self.model, query.anchor, &query.over);
-            let start = State::start(0, vec![None], 1.0, std::collections::BTreeSet::new());
+            let start = State::start(0, vec![None], 1.0, Requires::default());
             out.extend(self.answer(start, &query, &scope));
             seen = self.turned(&query);
         }
@@ -183,10 +184,10 @@ impl Planner<'_> {
                     let frame = state.frames;
                     state.frames += 1;
                     state.rows *= self.stats.fan(unfold, scope).avg;
-                    state.op = Op::Elements {
-                        input: Arc::new(state.op),
+                    state.op = Arc::new(Op::Elements {
+                        input: state.op,
                         of,
-                    };
+                    });
                     set_node(
                         &mut state,
                         node,
@@ -260,11 +261,11 @@ impl Planner<'_> {
                     rows: state.rows,
                     ..Estimate::default()
                 };
-                state.op = Op::Filter {
-                    input: Arc::new(state.op),
+                state.op = Arc::new(Op::Filter {
+                    input: state.op,
                     tests,
                     estimate,
-                };
+                });
                 out.push(Partial {
                     state,
                     left: vec![],
@@ -353,8 +354,8 @@ impl Planner<'_> {
             let known = by.iter().cloned().chain(aggregates);
             let known = known.enumerate().map(|(i, e)| (e, column(i)));
             state.known = Rc::new(known.collect());
-            state.op = Op::Aggregate {
-                input: Arc::new(state.op),
+            state.op = Arc::new(Op::Aggregate {
+                input: state.op,
                 group,
                 aggregates: list,
                 always: by.is_empty(),
@@ -363,9 +364,9 @@ impl Planner<'_> {
                     cost,
                     ..Estimate::default()
                 },
-            };
+            });
             state.frames = 1;
-            state.nodes = vec![None];
+            state.nodes = Rc::new(vec![None]);
             out.push(Partial {
                 state,
                 left: vec![],
@@ -402,11 +403,11 @@ impl Planner<'_> {
                     state = self.sort(state, by.clone());
                 }
                 if let (true, Some(page)) = (unpaged, &query.page) {
-                    state.op = Op::Page {
-                        input: Arc::new(state.op),
+                    state.op = Arc::new(Op::Page {
+                        input: state.op,
                         by,
                         page: page.clone(),
-                    };
+                    });
                 }
                 sorted.push(state);
             }
@@ -421,11 +422,11 @@ impl Planner<'_> {
                     state.rows = state.rows.min(outer * limit_rows(limit));
                 }
                 let last = matches!(query.page, Some(Page::Before(_)));
-                state.op = Op::Limit {
-                    input: Arc::new(state.op),
+                state.op = Arc::new(Op::Limit {
+                    input: state.op,
                     count,
                     last,
-                };
+                });
             }
             let wanted = self.missing(&state, query.select.iter().map(|i| &i.expr));
             for state in self.supply(state, scope, &wanted) {
@@ -444,11 +445,11 @@ impl Planner<'_> {
             cost,
             ..Estimate::default()
         };
-        state.op = Op::Sort {
-            input: Arc::new(state.op),
+        state.op = Arc::new(Op::Sort {
+            input: state.op,
             by,
             estimate,
-        };
+        });
         state
     }
 
@@ -476,7 +477,7 @@ impl Planner<'_> {
         Some(PlanOption {
             plan: Plan {
                 outer: state.outer,
-                root: state.op,
+                root: Arc::unwrap_or_clone(state.op),
                 output: output?,
                 cursor: cursor.unwrap_or_default(),
             },

@@ -1,8 +1,10 @@
 //! Subqueries: kept with the row, answered by further steps of the plan, or by a subplan; and `exists`.
 
 use super::atoms::{self, Mentions};
+use super::bind::Partial;
 use super::far_end::all_of;
 use super::kept::is_counter;
+use super::subplans::Asked;
 use super::supply::When;
 use super::{PlanOption, Planner, Source, State, undominated};
 use crate::design::plan::{Op, Plan, Sub, Term, Test};
@@ -31,11 +33,7 @@ impl Planner<'_> {
             _ => return out,
         };
         out.extend(self.embed(&state, scope, from, atom));
-        for option in self
-            .subquery(&state, scope, from, atom)
-            .into_iter()
-            .take(self.subplans())
-        {
+        for option in self.subquery(&state, scope, from, atom) {
             let mut next = state.clone();
             next.cost += option.cost;
             next.requires = option.requires;
@@ -60,7 +58,7 @@ impl Planner<'_> {
     fn join(&self, state: &mut State, plan: &Plan) -> Option<Term> {
         let value = plan.output.first()?.term.clone();
         let (op, frames) = self.appended(&state.op, &plan.root)?;
-        state.op = op;
+        state.op = Arc::new(op);
         state.frames += frames;
         Some(value)
     }
@@ -141,21 +139,18 @@ impl Planner<'_> {
         from: NodeId,
         atom: &Expr,
     ) -> Vec<PlanOption> {
-        let start = state.subplan(from);
-        self.depth += 1;
-        let options = match atom {
+        let asked = Asked::Value(atom);
+        self.subplans_for(state, scope, from, asked, |planner, start| match atom {
             Expr::Nested(_, query) => {
-                let inner = scope.inner(self.model, from, &query.over);
-                self.answer(start, query, &inner)
+                let inner = scope.inner(planner.model, from, &query.over);
+                planner.answer(start, query, &inner)
             }
             Expr::Aggregate(a) => {
-                let inner = scope.inner(self.model, from, &a.over);
-                self.aggregate_options(start, a, &inner)
+                let inner = scope.inner(planner.model, from, &a.over);
+                planner.aggregate_options(start, a, &inner)
             }
             _ => vec![],
-        };
-        self.depth -= 1;
-        options
+        })
     }
 
     /// All ways to test an `exists` for the rows of a state.
@@ -167,32 +162,35 @@ impl Planner<'_> {
         over: &[crate::model::Unfold],
         filter: Option<&Pred>,
     ) -> Vec<(State, Test)> {
-        let start = state.subplan(from);
-        let inner = scope.inner(self.model, from, over);
-        let filters: Vec<Pred> = all_of(filter).into_iter().cloned().collect();
-        self.depth += 1;
-        let found = self.bound_and_filtered(start, over, &filters, &inner, None, &[]);
-        self.depth -= 1;
-        let options = found.into_iter().map(|b| PlanOption {
-            plan: crate::design::plan::Plan {
-                outer: b.state.outer,
-                root: b.state.op,
-                output: vec![],
-                cursor: vec![],
-            },
-            cost: b.state.cost,
-            rows: b.state.rows,
-            requires: b.state.requires,
+        let asked = Asked::Exists(over, filter);
+        let options = self.subplans_for(state, scope, from, asked, |planner, start| {
+            let inner = scope.inner(planner.model, from, over);
+            let filters: Vec<Pred> = all_of(filter).into_iter().cloned().collect();
+            let found = planner.bound_and_filtered(start, over, &filters, &inner, None, &[]);
+            undominated(found.into_iter().map(without_output).collect())
         });
-        undominated(options.collect())
-            .into_iter()
-            .take(self.subplans())
-            .map(|option| {
-                let mut next = state.clone();
-                next.cost += option.cost;
-                next.requires = option.requires;
-                (next, Test::Exists(Arc::new(option.plan.root)))
-            })
-            .collect()
+        let tested = options.into_iter().map(|option| {
+            let mut next = state.clone();
+            next.cost += option.cost;
+            next.requires = option.requires;
+            (next, Test::Exists(Arc::new(option.plan.root)))
+        });
+        tested.collect()
+    }
+}
+
+/// A plan that only tells whether there are rows.
+fn without_output(found: Partial) -> PlanOption {
+    let state = found.state;
+    PlanOption {
+        plan: Plan {
+            outer: state.outer,
+            root: Arc::unwrap_or_clone(state.op),
+            output: vec![],
+            cursor: vec![],
+        },
+        cost: state.cost,
+        rows: state.rows,
+        requires: state.requires,
     }
 }

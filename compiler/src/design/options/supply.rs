@@ -7,6 +7,7 @@ use crate::design::shape::{Requirement, ShapeId, key_paths, names_instance};
 use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Structures keyed alike cost the same to fetch from: no more than this many are weighed.
@@ -45,7 +46,7 @@ impl Planner<'_> {
         wanted: &[Expr],
     ) -> Vec<State> {
         let mut states = vec![state];
-        let mut groups: Vec<(PathStart, usize, Vec<Expr>)> = Vec::new();
+        let mut groups: Vec<(PathStart, usize, Vec<&Expr>)> = Vec::new();
         for atom in wanted {
             if let Some(start) = PathStart::of(atom) {
                 let nearest = self.known_at(atom);
@@ -53,8 +54,8 @@ impl Planner<'_> {
                     .iter_mut()
                     .find(|(s, n, _)| *s == start && *n == nearest)
                 {
-                    Some((_, _, group)) => group.push(atom.clone()),
-                    None => groups.push((start, nearest, vec![atom.clone()])),
+                    Some((_, _, group)) => group.push(atom),
+                    None => groups.push((start, nearest, vec![atom])),
                 }
             }
         }
@@ -83,23 +84,23 @@ impl Planner<'_> {
         scope: &Scope,
         start: &PathStart,
         nearest: usize,
-        group: &[Expr],
+        group: &[&Expr],
     ) -> Vec<State> {
         let missing: Vec<&Expr> = group
             .iter()
+            .copied()
             .filter(|a| self.locate(&state, a).is_none())
             .collect();
         if missing.is_empty() {
             return vec![state];
         }
-        let Some(Some(source)) = state.nodes.get(start.node as usize).cloned() else {
+        let nodes = state.nodes.clone();
+        let Some(Some(source)) = nodes.get(start.node as usize) else {
             return vec![];
         };
-        let fetched = match &source {
-            Source::Row { fetched, .. }
-            | Source::Element { fetched, .. }
-            | Source::Carried { fetched, .. } => fetched.clone(),
-        };
+        let (Source::Row { fetched, .. }
+        | Source::Element { fetched, .. }
+        | Source::Carried { fetched, .. }) = source;
         // Fetched already at this very instance: its home has every value of it, unless a person
         // gave it and keeps the others elsewhere.
         let here = start.steps.get(..nearest).unwrap_or_default();
@@ -114,25 +115,20 @@ impl Planner<'_> {
             }
         }
         let mut out = Vec::new();
-        if let Source::Row { shape, at, .. } = &source
+        if let Source::Row { shape, at, .. } = source
             && start.element.is_empty()
             && self.can_copy(*shape)
         {
             out.extend(self.take_from(&state, *shape, at, 0, &missing));
         }
-        for f in &fetched {
+        for f in fetched {
             if f.element == start.element && start.steps.starts_with(&f.steps) {
                 out.extend(self.take_from(&state, f.shape, &[], f.steps.len(), &missing));
             }
         }
-        let mut prefixes: Vec<Vec<ReferenceId>> = start
-            .steps
-            .get(..nearest)
-            .map(<[_]>::to_vec)
-            .into_iter()
-            .collect();
+        let mut prefixes: Vec<&[ReferenceId]> = start.steps.get(..nearest).into_iter().collect();
         if nearest > 0 && start.element.is_empty() {
-            prefixes.push(vec![]);
+            prefixes.push(&[]);
         }
         for prefix in prefixes {
             let known: Vec<ShapeId> = fetched
@@ -143,7 +139,7 @@ impl Planner<'_> {
             if known.iter().any(|&shape| !self.is_given(shape)) {
                 continue;
             }
-            for (next, shape) in self.fetch(&state, scope, start, &prefix) {
+            for (next, shape) in self.fetch(&state, scope, start, prefix) {
                 if !known.contains(&shape) {
                     out.extend(self.take_from(&next, shape, &[], prefix.len(), &missing));
                 }
@@ -154,7 +150,7 @@ impl Planner<'_> {
             let mut states = vec![state];
             for atom in missing {
                 let next = states.into_iter().flat_map(|s| {
-                    self.supply_group(s, scope, start, nearest, std::slice::from_ref(atom))
+                    self.supply_group(s, scope, start, nearest, std::slice::from_ref(&atom))
                 });
                 let next = next.collect();
                 states = self.trim(next);
@@ -207,8 +203,6 @@ impl Planner<'_> {
     ) -> Option<State> {
         self.steps += 1;
         let mut next = state.clone();
-        let structure = self.shapes.get(shape);
-        let scope = Scope::new(self.model, structure.anchor, &structure.over);
         let identity = self.shapes.all.get(shape)?.identity;
         for atom in missing {
             let relative = relative(atom, before, skip)?;
@@ -217,12 +211,14 @@ impl Planner<'_> {
                 self.shapes.column(shape, &whole)
             });
             let (_, requirement) = kept?;
-            if next.requires.insert(requirement) && !identity {
+            if self.require(&mut next, requirement) && !identity {
                 // The row was priced without this column.
+                let structure = self.shapes.get(shape);
+                let scope = Scope::new(self.model, structure.anchor, &structure.over);
                 let bytes = next.rows * self.stats.bytes(&scope, &relative).avg;
                 let cost = bytes * self.target.cost.byte;
                 next.cost += cost;
-                next.op.charge(shape as StructureId, cost);
+                Arc::make_mut(&mut next.op).charge(shape as StructureId, cost);
             }
         }
         Some(next)
@@ -247,7 +243,7 @@ impl Planner<'_> {
                     all.extend(steps);
                     Some(Expr::Path {
                         node: start.node,
-                        element: start.element.clone(),
+                        element: start.element.to_vec(),
                         steps: all,
                         leaf,
                     })
@@ -265,12 +261,13 @@ impl Planner<'_> {
             self.supply(state.clone(), scope, &keys)
         };
         let root = self.model.entity(entity).root;
-        let keyed = self.shapes.all.iter().enumerate();
-        let keyed = keyed.filter(|(_, s)| s.identity && s.structure.anchor == root);
         // Those that were given may keep what no other does.
-        let (given, open): (Vec<_>, Vec<_>) = keyed.partition(|(_, s)| s.given);
-        let homes = given.into_iter().chain(open.into_iter().take(HOMES));
-        let homes: Vec<ShapeId> = homes.map(|(id, _)| id).collect();
+        let keyed = self.shapes.keyed_by(root).iter().copied();
+        let (given, open): (Vec<ShapeId>, Vec<ShapeId>) = keyed.partition(|&s| self.is_given(s));
+        let homes: Vec<ShapeId> = given
+            .into_iter()
+            .chain(open.into_iter().take(HOMES))
+            .collect();
         let mut out = Vec::new();
         for state in states {
             for &home in &homes {
@@ -292,7 +289,7 @@ impl Planner<'_> {
         keys: &[Expr],
     ) -> Option<State> {
         self.steps += 1;
-        let structure = self.shapes.get(home).clone();
+        let structure = self.shapes.get(home);
         let leaves = key_paths(self.model, structure.anchor);
         let eq: Option<Vec<Term>> = structure
             .key()
@@ -307,37 +304,40 @@ impl Planner<'_> {
         let (among, width) = (self.rows_of(home), self.home_width(structure.anchor));
         let cost = self.read_cost(among, next.rows, next.rows, width);
         next.cost += cost;
-        next.requires.insert(Requirement {
+        let itself = Requirement {
             shape: home,
             column: None,
-        });
+        };
+        self.require(&mut next, itself);
         let frame = next.frames;
         next.frames += 1;
-        next.op = Op::Get {
-            input: Arc::new(next.op),
-            get: Get {
-                structure: home as u16,
-                eq: eq?,
-                lower: None,
-                upper: None,
-                reverse: false,
-                page: None,
-            },
-            outer: true,
-            estimate: Estimate {
-                rows: next.rows,
-                reads: next.rows,
-                gets: next.rows,
-                cost,
-            },
+        let get = Get {
+            structure: home as u16,
+            eq: eq?,
+            lower: None,
+            upper: None,
+            reverse: false,
+            page: None,
         };
+        let estimate = Estimate {
+            rows: next.rows,
+            reads: next.rows,
+            gets: next.rows,
+            cost,
+        };
+        next.then(|input| Op::Get {
+            input,
+            get,
+            outer: true,
+            estimate,
+        });
         let fetched = Fetched {
-            element: start.element.clone(),
+            element: start.element.to_vec(),
             steps: prefix.to_vec(),
             frame,
             shape: home,
         };
-        match next.nodes.get_mut(start.node as usize)? {
+        match Rc::make_mut(&mut next.nodes).get_mut(start.node as usize)? {
             Some(
                 Source::Row { fetched: list, .. }
                 | Source::Element { fetched: list, .. }
@@ -372,7 +372,7 @@ impl Planner<'_> {
         }
         match scope.node(start.node) {
             NodeType::Instance(e) => Some(e),
-            NodeType::Element(ty, _) => match inner(&ty, &start.element).0 {
+            NodeType::Element(ty, _) => match inner(&ty, start.element).0 {
                 Type::Key(e) => Some(*e),
                 _ => None,
             },
@@ -381,15 +381,15 @@ impl Planner<'_> {
 }
 
 /// Where a path starts, before its leaf.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathStart {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PathStart<'e> {
     pub(super) node: NodeId,
-    pub(super) element: Vec<u16>,
-    pub(super) steps: Vec<ReferenceId>,
+    pub(super) element: &'e [u16],
+    pub(super) steps: &'e [ReferenceId],
 }
 
-impl PathStart {
-    pub(super) fn of(atom: &Expr) -> Option<PathStart> {
+impl PathStart<'_> {
+    pub(super) fn of(atom: &Expr) -> Option<PathStart<'_>> {
         match atom {
             Expr::Path {
                 node,
@@ -398,8 +398,8 @@ impl PathStart {
                 ..
             } => Some(PathStart {
                 node: *node,
-                element: element.clone(),
-                steps: steps.clone(),
+                element,
+                steps,
             }),
             _ => None,
         }

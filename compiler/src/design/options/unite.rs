@@ -9,13 +9,13 @@
 use super::alternatives::{Alternative, alternatives};
 use super::atoms;
 use super::bind::{Partial, Wish, set_node};
-use super::{Planner, Source, State};
+use super::{Planner, Requires, Source, State};
 use crate::design::display::Printer;
 use crate::design::plan::{Estimate, Op, Output, Plan, Term};
-use crate::design::shape::Requirement;
 use crate::model::{Direction, Expr, Leaf, NodeId, Pred, Unfold};
 use crate::view::typing::{NodeType, Scope};
-use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// A way to find the rows of one alternative.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ struct Choice {
     picked: Vec<usize>,
     cost: f64,
     rows: f64,
-    requires: BTreeSet<Requirement>,
+    requires: Requires,
     ordered: bool,
     paged: bool,
 }
@@ -283,7 +283,7 @@ impl Planner<'_> {
                     with.picked.push(at);
                     with.cost += branch.state.cost;
                     with.rows += branch.state.rows;
-                    with.requires.extend(branch.state.requires.iter().copied());
+                    with.requires.extend(&branch.state.requires);
                     with.paged &= branch.paged;
                     next.push(with);
                 }
@@ -315,7 +315,7 @@ impl Planner<'_> {
         });
         Plan {
             outer: branch.state.outer,
-            root: branch.state.op.clone(),
+            root: Op::clone(&branch.state.op),
             output: output.collect(),
             cursor: vec![],
         }
@@ -363,7 +363,7 @@ impl Planner<'_> {
                 set_node(&mut state, *node, element);
             }
             let seen = (atoms::rebase(atom, &|_| Some(0))?, column);
-            match state.nodes.get_mut(usize::from(*node)) {
+            match Rc::make_mut(&mut state.nodes).get_mut(usize::from(*node)) {
                 Some(Some(Source::Carried {
                     frame: own,
                     carried,
@@ -384,7 +384,7 @@ impl Planner<'_> {
             .iter()
             .map(|(e, d)| Some((self.term(&state, e)?, *d)))
             .collect();
-        state.op = Op::Unite {
+        state.op = Arc::new(Op::Unite {
             branches,
             keys: cargo.keys as u16,
             order: order?,
@@ -393,7 +393,7 @@ impl Planner<'_> {
                 cost,
                 ..Estimate::default()
             },
-        };
+        });
         Some(state)
     }
 }

@@ -13,7 +13,6 @@ use crate::design::shape::{key_paths, reference_paths};
 use crate::model::{Compare, EntityId, Expr, Leaf, NodeId, Pred, ReferenceId, Type, Unfold};
 use crate::view::typing::{NodeType, Scope, inner};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// The node that a walk leads back to.
 struct Goal<'a> {
@@ -248,7 +247,7 @@ impl Planner<'_> {
     ) -> Vec<Partial> {
         let start = Partial {
             state: State {
-                nodes: vec![None],
+                nodes: Rc::new(vec![None]),
                 known: Rc::default(),
                 ..state.clone()
             },
@@ -411,11 +410,8 @@ impl Planner<'_> {
         let all = self.stats.count(target).max(1.0);
         let met = all * (1.0 - (1.0 - 1.0 / all).powf(state.rows));
         state.rows = met.min(state.rows);
-        let input = std::mem::replace(&mut state.op, Op::Input);
-        state.op = Op::Distinct {
-            input: Arc::new(input),
-            by: key.to_vec(),
-        };
+        let by = key.to_vec();
+        state.then(|input| Op::Distinct { input, by });
     }
 }
 

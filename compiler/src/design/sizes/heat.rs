@@ -19,7 +19,7 @@ use crate::view::reads::{Route, RouteStep};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Rates of the hottest partition, per second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -69,9 +69,56 @@ pub(crate) struct Thermometer<'a, F> {
     pub(crate) structure: F,
     /// What was found so far.
     pub(crate) heats: BTreeMap<StructureId, Heat>,
+    /// What was worked out of the structures, none of which changes meanwhile: by structure, and by
+    /// how many parts of its key a get binds.
+    figures: HashMap<(StructureId, usize), Figures>,
 }
 
-impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
+/// What gets of a structure have in common that bind as many parts of its key.
+#[derive(Clone, Copy)]
+struct Figures {
+    /// The share of the hottest value of the parts of the partition key that are bound.
+    share: f64,
+    /// How many times more rows than on average the most popular value has.
+    skew: f64,
+    /// Rows of the largest partition.
+    largest: f64,
+    /// Bytes of a row.
+    bytes: f64,
+}
+
+impl Figures {
+    fn of(stats: &Stats, s: &Structure, bound: usize) -> Figures {
+        let before = spread(stats.model, s).map_or(s.partition.len(), |s| s.before);
+        let prefix: Vec<&Expr> = s.partition.iter().take(before.min(bound)).collect();
+        let bound: Vec<&Expr> = s.key().take(bound).collect();
+        let most = stats.most(s, &bound).rows;
+        Figures {
+            share: stats.share(s, &prefix),
+            skew: (most / stats.rows_per(s, &bound).max(1e-9)).max(1.0),
+            largest: stats.largest(s).rows,
+            bytes: row_bytes(stats, s),
+        }
+    }
+
+    /// Rows that a get of so many on average reads of the hottest partition: as many times more as
+    /// the most popular value has, but no more than are taken or than a partition holds.
+    fn of_hottest(&self, rows: f64, taken: f64) -> f64 {
+        (rows * self.skew).min(taken).min(self.largest)
+    }
+}
+
+impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
+    pub(crate) fn new(stats: Stats<'a>, target: &'a Target, structure: F) -> Self {
+        Thermometer {
+            stats,
+            target,
+            structure,
+            heats: BTreeMap::new(),
+            figures: HashMap::new(),
+        }
+    }
+
     /// Adds the reads of a question.
     pub(crate) fn question(&mut self, priced: &PricedPlan) {
         self.plan(&priced.name, priced.weight, &priced.plan, &mut vec![]);
@@ -170,15 +217,18 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
                         .for_each(|t| self.term(by, weight, t, frames));
                 }
                 if let Some(s) = (self.structure)(get.structure) {
-                    let touched = Touch::of(&self.stats, s, get, frames, &self.structure);
+                    let stats = &self.stats;
+                    let at = (get.structure, get.eq.len());
+                    let figures = self.figures.entry(at);
+                    let figures = *figures.or_insert_with(|| Figures::of(stats, s, at.1));
+                    let touched = Touch::of(stats, s, get, figures, frames, &self.structure);
                     let lookups = if touched.through_directory {
                         before
                     } else {
                         estimate.gets / touched.pieces
                     };
                     let rows = estimate.reads / estimate.gets.max(1e-9);
-                    let rows = self.of_hottest(s, get, rows, taken);
-                    let bytes = rows * row_bytes(&self.stats, s);
+                    let bytes = figures.of_hottest(rows, taken) * figures.bytes;
                     let units = units(self.target.limits.partition_reads, bytes);
                     let heat = self.heats.entry(get.structure).or_default();
                     heat.read(by, weight * lookups * touched.share, units);
@@ -266,15 +316,6 @@ impl<'s, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'_, F> {
             }
         }
     }
-
-    /// Rows that a get of so many on average reads of the hottest partition: as many times more as
-    /// the most popular value has, but no more than are taken or than a partition holds.
-    fn of_hottest(&self, s: &Structure, get: &Get, rows: f64, taken: f64) -> f64 {
-        let bound: Vec<&Expr> = s.key().take(get.eq.len()).collect();
-        let most = self.stats.most(s, &bound).rows;
-        let skew = (most / self.stats.rows_per(s, &bound).max(1e-9)).max(1.0);
-        (rows * skew).min(taken).min(self.stats.largest(s).rows)
-    }
 }
 
 /// How many tuples of its input an operator takes for so many of its own.
@@ -314,18 +355,18 @@ impl Touch {
         stats: &Stats,
         s: &Structure,
         get: &Get,
+        figures: Figures,
         frames: &[Option<StructureId>],
         structure: &impl Fn(StructureId) -> Option<&'s Structure>,
     ) -> Touch {
         let spread = spread(stats.model, s);
         let before = spread.as_ref().map_or(s.partition.len(), |s| s.before);
-        let prefix: Vec<&Expr> = s.partition.iter().take(before.min(get.eq.len())).collect();
         // What is followed to is met as often as it is referred to.
         let referred = get
             .eq
             .iter()
             .filter_map(|t| followed(stats, s, t, frames, structure));
-        let share = referred.fold(stats.share(s, &prefix), f64::max);
+        let share = referred.fold(figures.share, f64::max);
         let mut touch = Touch {
             share,
             pieces: 1.0,
