@@ -417,7 +417,7 @@ impl Open {
             }
             let own = posed.uses.start..posed.triggers.end;
             for (d, m) in direction[own.clone()].iter_mut().zip(&multipliers[own]) {
-                let stuck = (*m <= 0.0) & (*d < 0.0);
+                let stuck = *m <= 0.0 && *d < 0.0;
                 *d = if stuck { 0.0 } else { *d };
                 square += *d * *d;
             }

@@ -51,7 +51,7 @@ fn equal_lookups_of_a_statement_are_one() {
 /// Random branches over few lookups, each lookup at one of three prices.
 fn drawn(rng: &mut Rng) -> Vec<Branch> {
     let way = |rng: &mut Rng| {
-        let lookups = (0..1 + rng.below(2)).map(|_| {
+        let lookups = (0..=rng.below(2)).map(|_| {
             let price = NeedPrice {
                 cost: 1.0 + rng.below(3) as f64,
                 ..NeedPrice::default()
@@ -68,9 +68,9 @@ fn drawn(rng: &mut Rng) -> Vec<Branch> {
         about: String::new(),
         key: true,
         columns: BTreeSet::new(),
-        ways: (0..1 + rng.below(3)).map(|_| way(rng)).collect(),
+        ways: (0..=rng.below(3)).map(|_| way(rng)).collect(),
     };
-    (0..1 + rng.below(5)).map(|_| branch(rng)).collect()
+    (0..=rng.below(5)).map(|_| branch(rng)).collect()
 }
 
 /// The least that a way of each branch costs, every lookup being paid once, for the most that is
