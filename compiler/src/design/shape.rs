@@ -182,8 +182,7 @@ impl Shapes {
             return None;
         }
         let column = known.unwrap_or_else(|| {
-            let looked_at = may_keep.is_some() || structure.kind == Kind::Groups;
-            self.edition += usize::from(looked_at);
+            self.edition += 1;
             structure.columns.push(expr.clone());
             structure.columns.len() - 1
         });
@@ -196,9 +195,8 @@ impl Shapes {
         ))
     }
 
-    /// Changes with whatever plans depend on: with each candidate, and with each column that plans
-    /// look at though they do not require it. Those are in what was given, and in groups, of whose
-    /// aggregates one may serve for another.
+    /// Changes with each candidate and each column: what was found, or not found, among them may be
+    /// otherwise then.
     pub(crate) fn edition(&self) -> usize {
         self.edition
     }

@@ -99,13 +99,47 @@ pub(crate) fn cheapest(
         }
         options.push(joint);
     }
-    let mut search = Search {
-        options: &options,
-        best: f64::INFINITY,
-        prices: vec![],
-    };
-    search.from(&mut vec![], &BTreeMap::new(), 0.0);
-    search.best.is_finite().then_some(search.prices)
+    let mut prices = vec![NeedPrice::default(); options.len()];
+    for together in connected(&options) {
+        let own: Vec<&[&Way]> = together
+            .iter()
+            .filter_map(|&at| options.get(at).map(Vec::as_slice))
+            .collect();
+        let mut search = Search {
+            options: &own,
+            best: f64::INFINITY,
+            prices: vec![],
+        };
+        search.from(&mut vec![], &BTreeMap::new(), 0.0);
+        if search.best.is_infinite() {
+            return None;
+        }
+        for (at, price) in together.into_iter().zip(search.prices) {
+            prices.get_mut(at).into_iter().for_each(|p| *p = price);
+        }
+    }
+    Some(prices)
+}
+
+/// The branches whose ways make lookups that others of them make too, by position, in order: what is
+/// cheapest for one such set has nothing to do with the others.
+fn connected(options: &[Vec<&Way>]) -> Vec<BTreeSet<usize>> {
+    let mut out: Vec<(BTreeSet<usize>, BTreeSet<&Lookup>)> = Vec::new();
+    for (at, ways) in options.iter().enumerate() {
+        let mut own = BTreeSet::from([at]);
+        let mut lookups: BTreeSet<&Lookup> = ways.iter().flat_map(|w| w.lookups.keys()).collect();
+        let (near, far) = out
+            .into_iter()
+            .partition(|(_, made)| !made.is_disjoint(&lookups));
+        out = far;
+        let near: Vec<(BTreeSet<usize>, BTreeSet<&Lookup>)> = near;
+        for (others, made) in near {
+            own.extend(others);
+            lookups.extend(made);
+        }
+        out.push((own, lookups));
+    }
+    out.into_iter().map(|(branches, _)| branches).collect()
 }
 
 /// Lookups that are made, at the price of the most demanding that asked for them.
@@ -113,7 +147,7 @@ type Made<'w> = BTreeMap<&'w Lookup, NeedPrice>;
 
 /// The search for the cheapest ways of several branches together.
 struct Search<'o> {
-    options: &'o [Vec<&'o Way>],
+    options: &'o [&'o [&'o Way]],
     best: f64,
     /// Of the best: what each branch adds.
     prices: Vec<NeedPrice>,
@@ -132,7 +166,7 @@ impl<'o> Search<'o> {
         // Where what is made already answers the branch, no other way is worth a try: whoever could
         // use what that makes can pay for it as well.
         let free = ways.iter().find(|way| way.beyond(made).cost <= 0.0);
-        for way in free.map_or(ways.as_slice(), std::slice::from_ref) {
+        for way in free.map_or(*ways, std::slice::from_ref) {
             let price = way.beyond(made);
             let mut made = made.clone();
             for (lookup, price) in &way.lookups {
