@@ -620,6 +620,46 @@ fn groups_are_read_by_a_prefix_of_their_key() {
     }
 }
 
+/// What several gets find is merged by what stands in the key, and sorted by anything else.
+#[test]
+fn lists_of_keys_are_read_in_any_order() {
+    let of = "of lists Event by tenant.id order by at, id keep kind, cost";
+    for (question, structures, expected) in [
+        (
+            "select id, cost from Event where id in $ids order by cost desc limit 5",
+            "",
+            &["merge events", "sort", "limit"][..],
+        ),
+        (
+            "select id, cost from Event where id in ($a, $b) order by cost limit 5 after $c",
+            "",
+            &["merge events", "sort", "page", "limit"],
+        ),
+        (
+            "select id from Event where id in $ids order by id desc",
+            "",
+            &["merge events"],
+        ),
+        (
+            "select id, at from Event where tenant.id in $tenants order by at limit 5",
+            of,
+            &["merge of", "limit"],
+        ),
+        (
+            "select id, at from Event where tenant.id in $tenants order by at, cost limit 5",
+            of,
+            &["merge of", "sort", "limit"],
+        ),
+        (
+            "select id, cost from Event where tenant.id in $tenants and at = $at order by cost",
+            of,
+            &["merge of", "sort"],
+        ),
+    ] {
+        assert_eq!(plan(question, structures), expected, "{question}");
+    }
+}
+
 #[test]
 fn structures_that_leave_out_rows_are_read_where_a_question_implies_it() {
     let todo = "todo lists Event order by at, id where kind != stop keep cost";

@@ -1,7 +1,7 @@
 //! Binding a node by one get (or a merge of several, or a scan), from every candidate that serves it.
 
 use super::bind::{Partial, Wish, set_node};
-use super::matching::Match;
+use super::matching::{Match, key_columns};
 use super::measured::marked;
 use super::pieces::{List, Parts, Through, gets, named};
 use super::problem::{ExistsBy, Problem};
@@ -402,21 +402,13 @@ impl Planner<'_> {
             return Some(vec![]);
         }
         let frame = frames + u16::from(m.through.is_some());
-        let order = problem.order.as_ref()?;
-        order
-            .iter()
-            .map(|(e, d)| {
-                let column = s.key().position(|k| k == e)? as u16;
-                Some((
-                    Term::Column {
-                        frame,
-                        column,
-                        path: vec![],
-                    },
-                    *d,
-                ))
-            })
-            .collect()
+        let columns = key_columns(s, problem.order.as_ref()?)?.into_iter();
+        let term = |column| Term::Column {
+            frame,
+            column,
+            path: vec![],
+        };
+        Some(columns.map(|(c, d)| (term(c), d)).collect())
     }
 
     /// The candidate as it fits the target, known or (where candidates may be made) new.

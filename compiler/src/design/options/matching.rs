@@ -238,10 +238,23 @@ impl Problem {
         if order.len() > behind.len() && s.kind == Kind::Groups {
             return;
         }
+        // Rows of several gets are told apart by their keys alone.
+        if !m.lists.is_empty() && key_columns(s, order).is_none() {
+            return;
+        }
         m.ordered = true;
         m.reverse = reverse.unwrap_or(false);
         m.seekable = order.len() == behind.len();
     }
+}
+
+/// The columns of a structure's key that an order is by. None where a part of it is not in the key.
+pub(super) fn key_columns(
+    s: &Structure,
+    order: &[(Expr, Direction)],
+) -> Option<Vec<(u16, Direction)>> {
+    let column = |(e, d): &(Expr, Direction)| Some((s.key().position(|k| k == e)? as u16, *d));
+    order.iter().map(column).collect()
 }
 
 /// Binds the first parts of a structure's key, as many as equalities, what follows from them and
