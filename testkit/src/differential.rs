@@ -243,10 +243,10 @@ fn groups_by(s: &Structure, part: &dyn Fn(&Expr) -> bool) -> bool {
 }
 
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
-/// of an order is one too, and so are groups that are put together, a read of a structure that
-/// leaves out rows, instances that a range or a list finds several times, and merges over more than
-/// one list: of several conditions, or of the pieces of
-/// several partitions.
+/// of an order is one too, and so are what a merge gives in another order than is asked for, groups
+/// that are put together, a read of a structure that leaves out rows, instances that a range or a
+/// list finds several times, and merges over more than one list: of several conditions, or of the
+/// pieces of several partitions.
 fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
     let name = |step: &Json| step["op"].as_str().unwrap_or_default().to_owned();
     let (mut before, mut earlier) = (String::new(), String::new());
@@ -277,8 +277,13 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
             *counted.entry(several.into()).or_default() += 1;
         }
         ranged = !step["range"].is_null();
-        if this == "aggregate" && before == "limit" {
-            *counted.entry("first value".into()).or_default() += 1;
+        let odd = match (before.as_str(), this.as_str()) {
+            ("limit", "aggregate") => Some("first value"),
+            ("merge", "sort") => Some("merged, then sorted"),
+            _ => None,
+        };
+        if let Some(odd) = odd {
+            *counted.entry(odd.into()).or_default() += 1;
         }
         if let Some(inner) = step["steps"].as_array() {
             count(inner, rare, counted);

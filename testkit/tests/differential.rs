@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 25] = [
+const STEPS: [&str; 26] = [
     "get",
     "follow",
     "scan",
@@ -54,6 +54,7 @@ const STEPS: [&str; 25] = [
     "compute",
     "exists",
     "first value",
+    "merged, then sorted",
     "pieces without a directory",
     "rows that may outgrow",
     "put together",

@@ -5,7 +5,7 @@
 use querent::compiler::design::popular_key::split_by;
 use querent::compiler::design::{Options, design, source, target};
 use querent::compiler::diagnostic::Diagnostic;
-use querent::compiler::model::Model;
+use querent::compiler::model::{Model, Schema};
 use querent::compiler::view::Structure;
 use querent_testkit::generate::{self, Rng, Size};
 
@@ -17,12 +17,12 @@ const SIZE: Size = Size {
 };
 
 /// The model of a seed, as a text too.
-fn drawn(seed: u64) -> (String, Model) {
+fn drawn(seed: u64, size: Size) -> (String, Model) {
     let mut rng = Rng::new(seed);
     let text = if seed.is_multiple_of(2) {
-        generate::model(&mut rng, SIZE)
+        generate::model(&mut rng, size)
     } else {
-        generate::timed_model(&mut rng, SIZE)
+        generate::timed_model(&mut rng, size)
     };
     let model = querent::compiler::parse("random.querent", &text).0.unwrap();
     (text, model)
@@ -30,7 +30,7 @@ fn drawn(seed: u64) -> (String, Model) {
 
 /// Whether popular keys are split in the design of this seed.
 fn written_and_read(seed: u64) -> Result<bool, String> {
-    let (text, model) = drawn(seed);
+    let (text, model) = drawn(seed, SIZE);
     let name = if seed.is_multiple_of(3) {
         "cassandra"
     } else {
@@ -71,7 +71,7 @@ fn written_and_read(seed: u64) -> Result<bool, String> {
 /// choose from, the planner drops fewer partial plans of a large question.
 fn given_back(seed: u64) -> Result<bool, String> {
     let mut cheaper = false;
-    let (text, model) = drawn(seed);
+    let (text, model) = drawn(seed, SIZE);
     let name = target::NAMES.get(seed as usize % target::NAMES.len());
     let mut options = Options {
         target: target::named(name.unwrap()).unwrap(),
@@ -145,10 +145,41 @@ fn given_back(seed: u64) -> Result<bool, String> {
     Ok(cheaper)
 }
 
+/// How many seeds a test runs where nobody says.
+fn seeds(default: u64) -> u64 {
+    let seeds = std::env::var("QUERENT_SEEDS").ok();
+    seeds.and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+/// Where every fact is kept and nothing else, every statement has a plan: at worst it reads all.
+#[test]
+fn homes_alone_answer_everything() {
+    let size = Size {
+        questions: 20,
+        ..SIZE
+    };
+    for seed in 0..seeds(12) {
+        let (text, model) = drawn(seed, size);
+        for name in target::NAMES {
+            let options = Options {
+                target: target::named(name).unwrap(),
+                given: Some(Schema {
+                    name: "homes".into(),
+                    structures: vec![],
+                    splits: vec![],
+                }),
+                ..Options::embedded()
+            };
+            if let Err(e) = design(&model, &options) {
+                panic!("seed {seed} on {name}: {e}\n{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_design_given_back_is_the_same() {
-    let seeds = std::env::var("QUERENT_SEEDS").ok();
-    let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(40u64);
+    let seeds = seeds(50);
     let (mut failed, mut cheaper) = (Vec::new(), Vec::new());
     for seed in 0..seeds {
         match given_back(seed) {
@@ -169,8 +200,7 @@ fn a_design_given_back_is_the_same() {
 #[test]
 fn every_structure_is_read_as_it_was_written() {
     let (mut failed, mut split) = (Vec::new(), 0);
-    let seeds = std::env::var("QUERENT_SEEDS").ok();
-    let seeds = seeds.and_then(|s| s.parse().ok()).unwrap_or(100);
+    let seeds = seeds(100);
     for seed in 0..seeds {
         match written_and_read(seed) {
             Ok(with) => split += usize::from(with),

@@ -267,7 +267,7 @@ impl Draft {
         out
     }
 
-    fn key_scalars(&self, entity: usize) -> Vec<String> {
+    pub(super) fn key_scalars(&self, entity: usize) -> Vec<String> {
         let key = self.fields(entity).into_iter().filter(|field| field.key);
         let scalars = key.flat_map(|field| match &field.kind {
             Kind::One { target, .. } => {

@@ -73,17 +73,44 @@ fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
         items.push("*".to_owned());
     }
     let mut text = String::new();
-    filter(rng, draft, at, names, &mut text);
+    let keys = match at {
+        At::Entity(entity) if rng.percent(12) => keyed(rng, draft, *entity, names),
+        _ => vec![],
+    };
+    if keys.is_empty() {
+        filter(rng, draft, at, names, &mut text);
+    } else {
+        let _ = write!(text, "\n  where {}", keys.join(" and "));
+    }
     order_and_page(rng, draft, at, names, &mut text);
     (items.join(", "), text)
 }
 
-/// What is found by a list of values, or two, mostly in order of a time.
+/// Conditions on all of a key, most of them of several values.
+fn keyed(rng: &mut Rng, draft: &Draft, entity: usize, names: &mut Names) -> Vec<String> {
+    let scalars = draft.key_scalars(entity).into_iter();
+    let condition = |path: String| match rng.below(3) {
+        0 => format!("{path} = ${}", names.fresh("x")),
+        _ => format!("{path} in ${}", names.fresh("x")),
+    };
+    scalars.map(condition).collect()
+}
+
+/// What is found by a list of values, or two, or by lists for all of its key, mostly in order of a
+/// time.
 fn listed(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
     let mut items = vec!["*".to_owned()];
     items.extend(item(rng, draft, at, names, 1));
-    let mut found: Vec<String> = Vec::new();
-    for _ in 0..rng.one_of([1, 1, 1, 2]) {
+    let mut found: Vec<String> = match at {
+        At::Entity(entity) if rng.percent(20) => keyed(rng, draft, *entity, names),
+        _ => vec![],
+    };
+    let lists = if found.is_empty() {
+        rng.one_of([1, 1, 1, 2])
+    } else {
+        0
+    };
+    for _ in 0..lists {
         if let Some((path, ty)) = draft.scalar(rng, at, &Ty::is_ordered) {
             found.push(match rng.below(3) {
                 0 => format!(
