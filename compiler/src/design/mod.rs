@@ -334,7 +334,7 @@ fn attempt<'m>(
             return Ok(None);
         }
     }
-    let selection = proven(&prepared, options, glanced).ok_or(DesignError::Infeasible)?;
+    let selection = proven(&mut prepared, options, at, glanced).ok_or(DesignError::Infeasible)?;
     let programme = prepared.programme(options);
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     let found = match &options.given {
@@ -390,19 +390,29 @@ fn glanced(prepared: &mut Prepared, options: &Options, mix: usize) -> Option<Sel
     Some(selection)
 }
 
-/// The cheapest selection, as far as a search can tell.
-fn proven(prepared: &Prepared, options: &Options, glanced: Option<Selection>) -> Option<Selection> {
-    if glanced.as_ref().is_some_and(|s| s.optimal) {
-        return glanced;
-    }
+/// The cheapest selection, as far as a search can tell, with the cheapest plans among its own
+/// structures: another one was chosen when these were looked for last, and of a statement without a
+/// weight no search has looked for any.
+fn proven(
+    prepared: &mut Prepared,
+    options: &Options,
+    mix: usize,
+    glanced: Option<Selection>,
+) -> Option<Selection> {
     let programme = prepared.programme(options);
-    Some(match glanced {
-        Some(glanced) => {
-            let found = programme.solve_near(&glanced)?;
-            cheaper(&programme, glanced, found)
-        }
-        None => programme.solve(&BTreeSet::new())?,
-    })
+    let Some(glanced) = glanced else {
+        return programme.solve(&BTreeSet::new());
+    };
+    let selection = if glanced.optimal {
+        glanced
+    } else {
+        let found = programme.solve_near(&glanced)?;
+        cheaper(&programme, glanced, found)
+    };
+    drop(programme);
+    prepared.widen(&selection, mix);
+    let bound = selection.bound;
+    Some(prepared.programme(options).bounded(selection, bound))
 }
 
 /// The cheaper of what was found before and what a search has found: one that ends before its proof

@@ -24,6 +24,8 @@ pub(super) struct Prepared<'m> {
     companions: BTreeMap<ShapeId, Vec<Vec<Home>>>,
     /// For each expiry, how many instances one change of each kind inserts.
     inserted: Vec<Vec<f64>>,
+    /// Among what plans were looked for last, beside all candidates.
+    widened: BTreeMap<ShapeId, BTreeSet<usize>>,
 }
 
 impl<'m> Prepared<'m> {
@@ -109,6 +111,7 @@ impl<'m> Prepared<'m> {
             homes,
             companions,
             inserted,
+            widened: BTreeMap::new(),
         };
         let writers = prepared.writers.iter().map(|w| w.weight);
         let changes: Vec<f64> = writers.take(model.changes.len()).collect();
@@ -124,6 +127,10 @@ impl<'m> Prepared<'m> {
     /// are followed, and with fewer candidates there are fewer to drop. Whether there are new ones,
     /// which may do without something that was chosen.
     pub(super) fn widen(&mut self, chosen: &Selection, mix: usize) -> bool {
+        if self.widened == chosen.shapes {
+            return false;
+        }
+        self.widened.clone_from(&chosen.shapes);
         self.planner.within = Some(chosen.shapes.clone());
         let found = round(&mut self.planner);
         self.planner.within = None;

@@ -11,8 +11,7 @@ use querent::compiler::design::source;
 use querent::compiler::design::spread::directory;
 use querent::compiler::design::target::Support;
 use querent::compiler::model::{Expr, Model, Split};
-use querent::compiler::view::key_size;
-use querent::compiler::view::{Kind, Structure};
+use querent::compiler::view::{Kind, Structure, elements, key_size};
 use querent::schema::Schema;
 
 /// The script of a seed. The error is a model that does not resolve: a fault of the generator.
@@ -194,7 +193,7 @@ pub(crate) fn lists_the_same(s: &Structure, directory: &Structure) -> bool {
 }
 
 /// What questions nest in the instances that a structure lists, and any row may keep: it depends on
-/// no parameter.
+/// no parameter, and on nothing that elements refer to.
 fn nested(model: &Model, s: &Structure) -> Vec<Expr> {
     if s.kind != Kind::Lists || !s.over.is_empty() {
         return vec![];
@@ -207,7 +206,7 @@ fn nested(model: &Model, s: &Structure) -> Vec<Expr> {
         !text.contains("Param(") && !text.contains("page: Some")
     };
     items
-        .filter(|e| matches!(e, Expr::Nested(0, _)) && fixed(e))
+        .filter(|e| matches!(e, Expr::Nested(0, _)) && fixed(e) && !elements::follows(model, e))
         .collect()
 }
 

@@ -107,12 +107,9 @@ impl Planner<'_> {
         let mut at_hand = fetched
             .iter()
             .filter(|f| f.element == start.element && f.steps == here);
-        if at_hand.clone().next().is_some() {
-            let taken =
-                at_hand.find_map(|f| self.take_from(&state, f.shape, &[], nearest, &missing));
-            if let Some(state) = taken {
-                return vec![state];
-            }
+        let taken = at_hand.find_map(|f| self.take_from(&state, f.shape, &[], nearest, &missing));
+        if let Some(state) = taken.filter(|s| self.may_read(s)) {
+            return vec![state];
         }
         let mut out = Vec::new();
         if let Source::Row { shape, at, .. } = source
