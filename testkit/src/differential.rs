@@ -243,8 +243,8 @@ fn groups_by(s: &Structure, part: &dyn Fn(&Expr) -> bool) -> bool {
 }
 
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
-/// of an order is one too, and so are what a merge gives in another order than is asked for, groups
-/// that are put together, a read of a structure that leaves out rows, instances that a range or a
+/// of an order is one too, and so are what a merge gives in another order than is asked for, walks
+/// from behind several paths to many, groups that are put together, a read of a structure that leaves out rows, instances that a range or a
 /// list finds several times, and merges over more than one list: of several conditions, or of the
 /// pieces of several partitions.
 fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
@@ -277,9 +277,10 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
             *counted.entry(several.into()).or_default() += 1;
         }
         ranged = !step["range"].is_null();
-        let odd = match (before.as_str(), this.as_str()) {
-            ("limit", "aggregate") => Some("first value"),
-            ("merge", "sort") => Some("merged, then sorted"),
+        let odd = match (earlier.as_str(), before.as_str(), this.as_str()) {
+            (_, "limit", "aggregate") => Some("first value"),
+            (_, "merge", "sort") => Some("merged, then sorted"),
+            ("distinct", "follow", "distinct") => Some("walked over several paths"),
             _ => None,
         };
         if let Some(odd) = odd {

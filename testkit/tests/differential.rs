@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 26] = [
+const STEPS: [&str; 27] = [
     "get",
     "follow",
     "scan",
@@ -55,6 +55,7 @@ const STEPS: [&str; 26] = [
     "exists",
     "first value",
     "merged, then sorted",
+    "walked over several paths",
     "pieces without a directory",
     "rows that may outgrow",
     "put together",

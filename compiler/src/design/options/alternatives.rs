@@ -1,5 +1,6 @@
 //! What an `or` says, taken apart: filters of which each finds a part of the rows.
 
+use super::far_end::together;
 use crate::model::Pred;
 use std::ops::Range;
 
@@ -112,15 +113,11 @@ fn deep(pred: &Pred) -> Option<Vec<Vec<Pred>>> {
             if parts.len() < 2 {
                 return Some(vec![vec![pred.clone()]]);
             }
-            let exists = parts.into_iter().map(|mut part| {
-                let filter = match part.len() {
-                    1 => part.remove(0),
-                    _ => Pred::And(part),
-                };
+            let exists = parts.into_iter().map(|part| {
                 vec![Pred::Exists {
                     from: *from,
                     over: over.clone(),
-                    filter: Some(Box::new(filter)),
+                    filter: together(part).map(Box::new),
                 }]
             });
             Some(exists.collect())

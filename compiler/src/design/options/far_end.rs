@@ -1,6 +1,6 @@
 //! The far end of a path: what is said of it, as seen from there, and the way back.
 
-use super::atoms::{Place, moved_pred};
+use super::atoms::{Mentions, Place, moved_pred, moved_unfolds};
 use crate::model::{EntityId, Expr, Leaf, Many, Model, NodeId, Pred, ReferenceId, Unfold};
 use crate::view::elements;
 
@@ -17,35 +17,67 @@ pub(super) struct FarEnd<'a> {
 }
 
 impl<'a> FarEnd<'a> {
-    /// That of a path of instances, each of which refers to the one before it.
+    /// That of a path to instances, each of which refers to the one before it. Where a path goes on
+    /// in another way, that is a condition on the instance there: something further on meets the
+    /// filter.
     pub(super) fn of(
         model: &Model,
         over: &'a [Unfold],
         filter: Option<&Pred>,
     ) -> Option<FarEnd<'a>> {
-        let (first, rest) = over.split_first()?;
         let parents = over.iter().map(|u| usize::from(u.parent));
-        if !parents.eq(0..over.len()) || rest.iter().any(|u| !u.steps.is_empty()) {
+        if !parents.eq(0..over.len()) {
             return None;
         }
-        let back: Option<Vec<ReferenceId>> = over.iter().rev().map(|u| back_by(&u.many)).collect();
-        let back = back?;
+        let referring = over.iter().enumerate().map_while(|(at, unfold)| {
+            let direct = at == 0 || unfold.steps.is_empty();
+            back_by(&unfold.many).filter(|_| direct)
+        });
+        let mut back: Vec<ReferenceId> = referring.collect();
+        back.reverse();
+        let (path, further) = over.split_at(back.len());
+        let steps = &path.first()?.steps;
         let entity = model.reference(*back.first()?).entity;
         // The last node is where the path ends; those before it are so many references from there.
         let place = |node: NodeId| -> Option<Place> {
-            let steps = back.get(..over.len().checked_sub(usize::from(node))?)?;
-            (node > 0 || first.steps.is_empty()).then_some((0, steps))
+            let steps = back.get(..path.len().checked_sub(usize::from(node))?)?;
+            (node > 0 || path.first()?.steps.is_empty()).then_some((0, steps))
         };
-        let conditions = all_of(filter).into_iter().map(|p| moved_pred(p, &place));
+        let conditions = at_node(path.len(), further, filter)?;
+        let conditions = conditions.iter().map(|p| moved_pred(p, &place));
         let mut conditions: Vec<Pred> = conditions.collect::<Option<_>>()?;
         conditions.extend(leads_on(model, &back));
         Some(FarEnd {
             entity,
             back,
-            steps: &first.steps,
+            steps,
             conditions,
         })
     }
+}
+
+/// What a filter says of the nodes of a path up to one of them, and that the path leads further on
+/// from there to something of which it says the rest. None where it compares what is before with what
+/// is behind.
+fn at_node(node: usize, further: &[Unfold], filter: Option<&Pred>) -> Option<Vec<Pred>> {
+    let is_before = |p: &&Pred| {
+        let nodes = Mentions::of_pred(p).nodes;
+        nodes.iter().all(|&n| usize::from(n) <= node)
+    };
+    let (mut here, behind): (Vec<&Pred>, Vec<&Pred>) =
+        all_of(filter).into_iter().partition(is_before);
+    let node = node as NodeId;
+    let place = |n: NodeId| -> Option<Place> { Some((n.checked_sub(node)?, &[])) };
+    let over = moved_unfolds(further, &place)?;
+    let behind = behind.into_iter().map(|p| moved_pred(p, &place));
+    let behind: Vec<Pred> = behind.collect::<Option<_>>()?;
+    let exists = Pred::Exists {
+        from: node,
+        over,
+        filter: together(behind).map(Box::new),
+    };
+    here.extend((!further.is_empty()).then_some(&exists));
+    Some(here.into_iter().cloned().collect())
 }
 
 /// The conditions of which a filter says that all hold.
@@ -53,6 +85,14 @@ pub(super) fn all_of(filter: Option<&Pred>) -> Vec<&Pred> {
     match filter {
         Some(Pred::And(all)) => all.iter().collect(),
         other => other.into_iter().collect(),
+    }
+}
+
+/// The filter that says that conditions hold, all of them; none without any.
+pub(super) fn together(mut all: Vec<Pred>) -> Option<Pred> {
+    match all.len() {
+        0 | 1 => all.pop(),
+        _ => Some(Pred::And(all)),
     }
 }
 
