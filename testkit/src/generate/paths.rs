@@ -12,8 +12,17 @@ pub(super) enum At {
     Element(Ty, Of),
     /// At an instance reached by a reference inside an element: nothing to-many follows.
     Inner(usize),
-    /// Inside a record of an instance (true: of an element).
-    Record(Vec<Part>, bool),
+    /// Inside a record.
+    Record(Vec<Part>, Whose),
+}
+
+/// What a record is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    Instance,
+    Element,
+    /// An instance reached by a reference inside an element: nothing to-many follows here either.
+    Inner,
 }
 
 /// What kind of collection an element is of.
@@ -48,12 +57,13 @@ impl Draft {
             At::Entity(entity) => self.entity_steps(*entity, true),
             At::Inner(entity) => self.entity_steps(*entity, false),
             At::Element(ty, of) => element_steps(ty, of),
-            At::Record(parts, inside) => part_steps(parts, *inside),
+            At::Record(parts, whose) => part_steps(parts, *whose),
         }
     }
 
     fn entity_steps(&self, entity: usize, many: bool) -> Vec<(String, Step)> {
         let at = if many { At::Entity } else { At::Inner };
+        let whose = if many { Whose::Instance } else { Whose::Inner };
         let mut steps = Vec::new();
         for field in self.fields(entity) {
             match &field.kind {
@@ -61,7 +71,7 @@ impl Draft {
                     Ty::Record(parts) => {
                         steps.push((
                             field.name.clone(),
-                            Step::One(At::Record(parts.clone(), false)),
+                            Step::One(At::Record(parts.clone(), whose)),
                         ));
                     }
                     _ => match elements(ty) {
@@ -360,7 +370,7 @@ impl Draft {
 
 fn element_steps(ty: &Ty, of: &Of) -> Vec<(String, Step)> {
     let mut steps = match ty {
-        Ty::Record(parts) => part_steps(parts, true),
+        Ty::Record(parts) => part_steps(parts, Whose::Element),
         _ => Vec::new(),
     };
     match of {
@@ -376,21 +386,22 @@ fn element_steps(ty: &Ty, of: &Of) -> Vec<(String, Step)> {
     steps
 }
 
-fn part_steps(parts: &[Part], inside: bool) -> Vec<(String, Step)> {
+fn part_steps(parts: &[Part], whose: Whose) -> Vec<(String, Step)> {
     let mut steps = Vec::new();
     for part in parts {
         match &part.ty {
             Ty::Record(inner) => {
                 steps.push((
                     part.name.clone(),
-                    Step::One(At::Record(inner.clone(), inside)),
+                    Step::One(At::Record(inner.clone(), whose)),
                 ));
             }
-            Ty::Ref(target) if inside => {
+            Ty::Ref(target) if whose == Whose::Element => {
                 steps.push((part.name.clone(), Step::One(At::Inner(*target))));
             }
             Ty::Ref(_) => {}
             ty => match elements(ty) {
+                Some(_) if whose == Whose::Inner => {}
                 Some(at) => steps.push((part.name.clone(), Step::Many(at))),
                 None => steps.push((part.name.clone(), Step::Leaf(ty.clone()))),
             },
