@@ -244,9 +244,9 @@ fn groups_by(s: &Structure, part: &dyn Fn(&Expr) -> bool) -> bool {
 
 /// Counts the steps of a plan and of those inside it; a `min` or `max` that is read as the first row
 /// of an order is one too, and so are what a merge gives in another order than is asked for, walks
-/// from behind several paths to many, groups that are put together, a read of a structure that leaves out rows, instances that a range or a
-/// list finds several times, and merges over more than one list: of several conditions, or of the
-/// pieces of several partitions.
+/// from behind several paths to many, groups that are put together, a read of a structure that
+/// leaves out rows, instances that a range or a list finds several times, and merges over more than
+/// one list: of several conditions, or of the pieces of several partitions.
 fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
     let name = |step: &Json| step["op"].as_str().unwrap_or_default().to_owned();
     let (mut before, mut earlier) = (String::new(), String::new());

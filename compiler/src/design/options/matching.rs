@@ -238,7 +238,7 @@ impl Problem {
         if order.len() > behind.len() && s.kind == Kind::Groups {
             return;
         }
-        // Rows of several gets are told apart by their keys alone.
+        // What several gets find is merged by what stands in the key.
         if !m.lists.is_empty() && key_columns(s, order).is_none() {
             return;
         }
