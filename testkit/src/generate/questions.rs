@@ -73,15 +73,7 @@ fn plain(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
         items.push("*".to_owned());
     }
     let mut text = String::new();
-    let keys = match at {
-        At::Entity(entity) if rng.percent(12) => keyed(rng, draft, *entity, names),
-        _ => vec![],
-    };
-    if keys.is_empty() {
-        filter(rng, draft, at, names, &mut text);
-    } else {
-        let _ = write!(text, "\n  where {}", keys.join(" and "));
-    }
+    filter(rng, draft, at, names, &mut text);
     order_and_page(rng, draft, at, names, &mut text);
     (items.join(", "), text)
 }
