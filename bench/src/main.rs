@@ -8,6 +8,7 @@ mod measure;
 mod reddit;
 mod rubis;
 mod scale;
+mod structures;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -30,7 +31,8 @@ usage: cargo xtask bench [WHAT]
   design --stability                  how often a rate that grows by 1 % changes the design
   design --flips                      whether designs flip at the rates that are told, on the large models
   rubis [--users N] [--statements N]  the peer's workload under its schemas and ours
-  boundary                            the boundary to the store against hand-written code";
+  boundary                            the boundary to the store against hand-written code
+  structures                          what open structures cost those who do not use them";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         "design" => design::run(),
         "rubis" => rubis::run(rest),
         "boundary" => boundary::run(),
+        "structures" => structures::run(),
         _ => Err(format!("found `{what}`, expected one of these:\n\n{USAGE}").into()),
     };
     match done {

@@ -615,12 +615,12 @@ fn what_cannot_be_opened_says_why() {
     assert!(taken.contains("exists and is not empty"), "{taken}");
     std::fs::remove_dir_all(&path).unwrap();
 
-    let many = Lmdb::create(&path, &names(66), &[], options()).unwrap_err();
+    let many = Lmdb::create(&path, &names(258), &[], options()).unwrap_err();
     assert_eq!(
         many.to_string(),
-        "66 structures, where a database has 65 at most"
+        "258 structures, where a database has 257 at most"
     );
-    let store = Lmdb::create(&path, &names(65), &[], options()).unwrap();
+    let store = Lmdb::create(&path, &names(257), &[], options()).unwrap();
     assert!(open().contains("is in use by another writer; close it there, or open it here for"));
     drop(store);
 
@@ -906,5 +906,38 @@ fn remote_writes_are_applied_phase_by_phase_up_to_a_crash() {
         store.recover();
         store.apply_all(&writes).unwrap();
         assert_eq!(store.rows(0).len(), 5);
+    }
+}
+
+#[test]
+fn every_design_for_this_store_has_room() {
+    let target = querent_compiler::design::Options::embedded().target;
+    // One more is for the sequences of a model.
+    let most = target.limits.structures + 1;
+    assert_eq!(most, querent::store::lmdb::MAX_STRUCTURES);
+    let folder = TempDir::new().unwrap();
+    let store = lmdb(folder.path(), most);
+    store
+        .change(move |_| -> Result<_, String> {
+            let mut writes = WriteSet::new();
+            for structure in 0..most {
+                writes.put(Phase::Homes, structure as u16, vec![1], vec![2]);
+            }
+            Ok((writes, ()))
+        })
+        .unwrap();
+    drop(store);
+    let store = Lmdb::open(folder.path(), options()).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    for structure in 0..most {
+        let read = Read {
+            structure: structure as u16,
+            keys: Keys::Point(vec![1]),
+            reverse: false,
+            limit: None,
+        };
+        let mut batch = Batch::default();
+        snapshot.reader().get(&read, &mut batch).unwrap();
+        assert_eq!(batch.rows.len(), 1, "structure {structure}");
     }
 }

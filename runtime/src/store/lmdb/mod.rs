@@ -28,9 +28,10 @@ use std::time::Duration;
 
 /// What this version writes, and the only thing it reads.
 pub const FORMAT: &str = "querent 1";
-/// No more structures than this, each open database makes every transaction dearer: as many as a
-/// design for this store may have, and the one in which sequences count.
-pub const MAX_STRUCTURES: usize = 64 + 1;
+/// No more structures than this, each open database makes every transaction a little dearer (some
+/// nanoseconds, [decision 0035](../../../../docs/decisions/0035-as-many-structures-as-pay.md)): as
+/// many as a design for this store may have, and the one in which sequences count.
+pub const MAX_STRUCTURES: usize = 256 + 1;
 
 /// The database of the meta record; `@` is in no structure's name.
 const META: &str = "@meta";
