@@ -7,6 +7,7 @@
 //! without the choice at either of them: two rates tell of all between, and mostly the bound of the
 //! selections without the choice tells at once.
 
+use super::adding::Adding;
 use super::family::{Below, Family, Priced};
 use super::prepare::Prepared;
 use super::select::Selection;
@@ -33,6 +34,8 @@ pub(super) struct Flips<'f, 'p, 'm> {
     /// Those without the choice, and the cheapest of them at the model's rates. Where they cannot
     /// be told from all, any selection may be without.
     pub(super) without: Option<(Family<'f, 'p, 'm>, Priced)>,
+    /// What the choice is worth to any selection, where that can be told.
+    pub(super) adding: Option<Adding>,
     /// Those with it, where the design is not proven.
     pub(super) with: Option<Family<'f, 'p, 'm>>,
     /// What is chosen in a selection: equal choices are equal values.
@@ -77,7 +80,8 @@ impl Flips<'_, '_, '_> {
         let wanted = (self.chosen)(&design.selection)?;
         let line = |priced: &Priced| Line::new(self.prepared, statement, priced);
         if !self.thorough
-            && (far > rate && line(design).each <= self.least(statement)
+            && (self.pays(statement, rate, far)
+                || far > rate && line(design).each <= self.least(statement)
                 || self.ruled_out(design, statement, rate, far))
         {
             return None;
@@ -132,6 +136,13 @@ impl Flips<'_, '_, '_> {
             }
         }
         None
+    }
+
+    /// Whether the choice pays for itself at any rate between two, whatever else there is.
+    fn pays(&self, statement: usize, rate: f64, far: f64) -> bool {
+        let at = |rate| self.prepared.weights_at(statement, rate);
+        let adding = self.adding.as_ref();
+        adding.is_some_and(|a| a.pays(&at(rate)) && a.pays(&at(far)))
     }
 
     /// Whether no selection without the choice can be the cheapest at any rate between two.

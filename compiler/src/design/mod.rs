@@ -1,6 +1,7 @@
 //! The design step: model in, structures, plans, write plans, prices and reasons out.
 
 pub mod access;
+mod adding;
 mod assemble;
 pub mod assumed;
 mod atomic;

@@ -1,6 +1,7 @@
 //! What if: the same model without a structure, without a plan, or at another rate, solved again.
 //! Nothing here is guessed: each answer is a design, as proven as the first.
 
+use super::adding::Adding;
 use super::assemble::assemble;
 use super::family::{Family, Priced};
 use super::flip::{Flips, Met, SAME};
@@ -180,16 +181,22 @@ impl<'m> Study<'m> {
     fn twins(&self, shape: ShapeId) -> BTreeSet<ShapeId> {
         let shapes = &self.prepared.planner().shapes;
         let of = shapes.get(shape);
-        let twin = |s: &Structure| {
-            s.anchor == of.anchor
-                && s.over == of.over
-                && s.filter == of.filter
-                && s.kind == of.kind
-                && s.key().eq(of.key())
-        };
         let all = shapes.all.iter().enumerate();
-        let twins = all.filter(|(_, s)| twin(&s.structure));
+        let twins = all.filter(|(_, s)| twin(&s.structure, of));
         twins.map(|(id, _)| id).collect()
+    }
+
+    /// Of each candidate the first of its twins, by which all of them go where it does not matter
+    /// which is read.
+    fn first_twins(&self) -> Vec<ShapeId> {
+        let all = &self.prepared.planner().shapes.all;
+        let mut firsts: Vec<ShapeId> = Vec::with_capacity(all.len());
+        for (id, shape) in all.iter().enumerate() {
+            let mut before = all.iter().take(id);
+            let first = before.position(|s| twin(&s.structure, &shape.structure));
+            firsts.push(first.unwrap_or(id));
+        }
+        firsts
     }
 
     /// All readers, of which a question has only some of its options; none where it has none left.
@@ -204,15 +211,17 @@ impl<'m> Study<'m> {
         (!options.is_empty()).then_some(readers)
     }
 
-    /// All readers where a question has other plans than it has: those that read other structures;
-    /// and, for where that is no more than another name for the same, of these those that cost
-    /// something else.
-    fn other_plans(&self, question: usize) -> Vec<Vec<Reader>> {
+    /// All readers where a question has other plans than it has: those that read other structures
+    /// than twins of those that it reads; and, for where such a plan costs the same, of these those
+    /// that cost something else.
+    fn other_plans(&self, question: usize, twins: &[ShapeId]) -> Vec<Vec<Reader>> {
         let reader = self.prepared.readers.get(question);
         let Some(own) = reader.and_then(|r| r.settled(question, &self.selection)) else {
             return vec![];
         };
-        let reads = |o: &PlanOption| read(o) != read(own);
+        let apart = |o: &PlanOption| by_twins(&read(o), twins);
+        let chosen = apart(own);
+        let reads = |o: &PlanOption| apart(o) != chosen;
         let costs = |o: &PlanOption| (o.cost - own.cost).abs() > SAME * own.cost;
         let others = [
             self.with_options(question, reads),
@@ -263,8 +272,9 @@ impl<'m> Study<'m> {
         let all = Family::new(&programme, &BTreeSet::new(), exact);
         let design = all.priced(self.selection.clone());
         let price = design.prices.at(&weights);
+        let twins = self.first_twins();
         let others = match choice {
-            Choice::Question(at) => self.other_plans(at),
+            Choice::Question(at) => self.other_plans(at, &twins),
             Choice::Structure(_) | Choice::Structures => vec![],
         };
         let others: Vec<Programme> = others.iter().map(|o| self.programme_of(o)).collect();
@@ -291,8 +301,8 @@ impl<'m> Study<'m> {
         };
         let same_plans = match choice {
             Choice::Question(at) if !exact => {
-                let chosen = self.read_by(at, &self.selection);
-                self.with_options(at, |o| Some(read(o)) == chosen)
+                let chosen = self.chosen(choice, &self.selection, &twins);
+                self.with_options(at, |o| Some(by_twins(&read(o), &twins)) == chosen)
             }
             _ => None,
         };
@@ -327,9 +337,10 @@ impl<'m> Study<'m> {
             prepared: &self.prepared,
             all,
             known: RefCell::new(known.collect()),
+            adding: self.adding(&programme, choice, &twins),
             without,
             with,
-            chosen: Box::new(|selection| self.chosen(choice, selection)),
+            chosen: Box::new(|selection| self.chosen(choice, selection, &twins)),
             thorough,
         };
         let mut out = Vec::new();
@@ -340,6 +351,29 @@ impl<'m> Study<'m> {
             out.extend(met.map(|met| self.told(choice, statement, &met)));
         }
         out
+    }
+
+    /// What a choice is worth to any selection: what the questions that it is made for save by it.
+    fn adding(&self, programme: &Programme, choice: Choice, twins: &[ShapeId]) -> Option<Adding> {
+        let chosen = self.chosen(choice, &self.selection, twins)?;
+        let made_for = |at: usize, o: &PlanOption| match choice {
+            Choice::Structure(_) => !read(o).is_disjoint(&chosen),
+            Choice::Question(question) => at == question && by_twins(&read(o), twins) == chosen,
+            Choice::Structures => false,
+        };
+        let mut needed = vec![];
+        let mut saves = vec![0.0; programme.readers.len()];
+        for (at, (reader, saves)) in programme.readers.iter().zip(&mut saves).enumerate() {
+            let own = reader.settled(at, &self.selection)?;
+            let options = reader.options.iter().chain(&reader.anyway);
+            let others = options.filter(|o| !made_for(at, o)).map(|o| o.cost);
+            let other = others.fold(f64::INFINITY, f64::min);
+            if made_for(at, own) && other > own.cost {
+                needed.extend(own.requires.iter().copied());
+                *saves = other - own.cost;
+            }
+        }
+        Adding::new(programme, &self.selection, &needed, saves)
     }
 
     fn told(&self, choice: Choice, statement: usize, met: &Met) -> Flip {
@@ -369,15 +403,21 @@ impl<'m> Study<'m> {
         }
     }
 
-    /// What is chosen: equal choices are equal values.
-    fn chosen(&self, choice: Choice, selection: &Selection) -> Option<BTreeSet<ShapeId>> {
+    /// What is chosen: equal choices are equal values. A question that reads a twin of what it read
+    /// has made no other choice.
+    fn chosen(
+        &self,
+        choice: Choice,
+        selection: &Selection,
+        twins: &[ShapeId],
+    ) -> Option<BTreeSet<ShapeId>> {
         match choice {
             Choice::Structure(at) => {
                 let shape = self.shape(at)?;
                 let built = selection.shapes.contains_key(&shape);
                 Some(built.then_some(shape).into_iter().collect())
             }
-            Choice::Question(at) => self.read_by(at, selection),
+            Choice::Question(at) => Some(by_twins(&self.read_by(at, selection)?, twins)),
             Choice::Structures => Some(selection.shapes.keys().copied().collect()),
         }
     }
@@ -396,4 +436,20 @@ impl<'m> Study<'m> {
 /// The candidates that an option reads.
 fn read(option: &PlanOption) -> BTreeSet<ShapeId> {
     option.requires.iter().map(|r| r.shape).collect()
+}
+
+/// Candidates by the first of their twins.
+fn by_twins(shapes: &BTreeSet<ShapeId>, twins: &[ShapeId]) -> BTreeSet<ShapeId> {
+    let firsts = shapes.iter().filter_map(|&s| twins.get(s));
+    firsts.copied().collect()
+}
+
+/// Whether two candidates differ in no more than the direction of an order or where the partition
+/// key ends.
+fn twin(a: &Structure, b: &Structure) -> bool {
+    a.anchor == b.anchor
+        && a.over == b.over
+        && a.filter == b.filter
+        && a.kind == b.kind
+        && a.key().eq(b.key())
 }

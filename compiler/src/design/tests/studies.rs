@@ -482,11 +482,17 @@ fn ruling_out_loses_no_flip() {
             let apart = |flip: &&Flip| {
                 let beyond = flip.at * if flip.at < flip.rate { 0.99 } else { 1.01 };
                 let model = at_rate(&model, &flip.statement, beyond);
-                let Choice::Structure(at) = choice else {
-                    return true;
+                let dearer = match choice {
+                    Choice::Structure(at) => {
+                        dearer(&model, &options, &study.design().structures[at])
+                    }
+                    Choice::Question(at) => Study::new(&model, &options).ok().and_then(|there| {
+                        let total = there.design().total;
+                        Some((there.next_best_apart(at)?.total - total) / total)
+                    }),
+                    Choice::Structures => None,
                 };
-                let s = &study.design().structures[at];
-                dearer(&model, &options, s).is_none_or(|d| d.abs() > APART)
+                dearer.is_none_or(|d| d.abs() > APART)
             };
             let same = |a: &Flip, b: &Flip| a.statement == b.statement && near(a.at, b.at);
             for (some, others) in [(&told, &thorough), (&thorough, &told)] {
