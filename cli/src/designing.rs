@@ -142,7 +142,7 @@ fn cost_model_named(name: &str) -> Result<CostModel> {
     let path = Path::new(name);
     if path.extension().is_some_and(|e| e == "json") {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {name}"))?;
-        return serde_json::from_str(&text).with_context(|| {
+        return CostModel::read(&text).with_context(|| {
             format!("{name} is not a cost model, as `querent calibrate --output {name}` writes one")
         });
     }

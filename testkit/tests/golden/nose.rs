@@ -46,7 +46,7 @@ fn options(mix: Option<&str>) -> Options {
 /// The same, where equal lookups of one statement are one read.
 fn by_statement(mix: Option<&str>) -> Options {
     let mut options = options(mix);
-    options.target.cost.rules.support = Support::Statement;
+    options.target.cost = cost_model("nose-shared").unwrap().cost;
     options
 }
 

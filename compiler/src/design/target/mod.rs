@@ -12,6 +12,8 @@ pub use rules::{Rules, Support};
 use super::stats::Stats;
 use crate::model::Model;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::fmt;
 
 /// A kind of store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,6 +120,66 @@ pub struct CostModel {
     pub cost: Cost,
 }
 
+/// Why a text is no cost model.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CostModelError {
+    /// It is no JSON, or has other fields.
+    Form(serde_json::Error),
+    /// It is like one that there is not.
+    Like(String),
+}
+
+impl From<serde_json::Error> for CostModelError {
+    fn from(error: serde_json::Error) -> CostModelError {
+        CostModelError::Form(error)
+    }
+}
+
+impl fmt::Display for CostModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CostModelError::Form(error) => error.fmt(f),
+            CostModelError::Like(name) => write!(
+                f,
+                "it is `like` the cost model `{name}`, which there is not; there are {}",
+                COST_MODELS.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CostModelError {}
+
+impl CostModel {
+    /// A cost model from its file. One that is `like` another says only which constants and rules
+    /// differ.
+    pub fn read(text: &str) -> Result<CostModel, CostModelError> {
+        let mut file: Json = serde_json::from_str(text)?;
+        let like = file.as_object_mut().and_then(|file| file.remove("like"));
+        if let Some(like) = like {
+            let name: String = serde_json::from_value(like)?;
+            let base = cost_model(&name).ok_or(CostModelError::Like(name))?;
+            let mut whole = serde_json::to_value(base)?;
+            overlay(&mut whole, file);
+            file = whole;
+        }
+        Ok(serde_json::from_value(file)?)
+    }
+}
+
+/// Puts what a file says over what it is like, object by object.
+fn overlay(base: &mut Json, file: Json) {
+    match (base, file) {
+        (Json::Object(base), Json::Object(file)) => {
+            for (name, value) in file {
+                overlay(base.entry(name).or_insert(Json::Null), value);
+            }
+        }
+        (base, file) => *base = file,
+    }
+}
+
 /// Capabilities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
@@ -168,18 +230,29 @@ pub fn named(name: &str) -> Option<Target> {
 }
 
 /// The names of the cost models: those of the targets, and those that are no target's.
-pub const COST_MODELS: &[&str] = &["embedded", "cassandra", "dynamodb", "mongodb", "nose"];
+pub const COST_MODELS: &[&str] = &[
+    "embedded",
+    "cassandra",
+    "dynamodb",
+    "mongodb",
+    "nose",
+    "nose-shared",
+];
 
 /// A cost model by name.
 pub fn cost_model(name: &str) -> Option<CostModel> {
-    match name {
-        "nose" => serde_json::from_str(include_str!("../../../cost-models/nose.json")).ok(),
-        _ => named(name).map(|t| CostModel {
-            name: t.name,
-            about: t.about,
-            cost: t.cost,
-        }),
-    }
+    let text = match name {
+        "nose" => include_str!("../../../cost-models/nose.json"),
+        "nose-shared" => include_str!("../../../cost-models/nose-shared.json"),
+        _ => {
+            return named(name).map(|t| CostModel {
+                name: t.name,
+                about: t.about,
+                cost: t.cost,
+            });
+        }
+    };
+    CostModel::read(text).ok()
 }
 
 #[cfg(test)]
@@ -197,5 +270,21 @@ mod tests {
             let found = super::cost_model(name).map(|m| m.name);
             assert_eq!(found.as_deref(), Some(*name));
         }
+    }
+
+    #[test]
+    fn a_cost_model_like_another_says_what_differs() {
+        let nose = super::cost_model("nose").unwrap();
+        let mut shared = super::cost_model("nose-shared").unwrap();
+        assert_ne!(shared.cost, nose.cost);
+        shared.cost.rules.support = nose.cost.rules.support;
+        assert_eq!(shared.cost, nose.cost);
+    }
+
+    #[test]
+    fn a_cost_model_like_one_that_there_is_not() {
+        let text = r#"{ "name": "mine", "about": "", "like": "nosy" }"#;
+        let error = super::CostModel::read(text).unwrap_err().to_string();
+        assert!(error.contains("`nosy`"), "{error}");
     }
 }
