@@ -351,8 +351,6 @@ pub(crate) struct Hit {
     pub(crate) key: bool,
     /// Columns that read what changed.
     pub(crate) columns: BTreeSet<usize>,
-    /// Bindings that come, go or change, per change.
-    pub(crate) rows: f64,
     /// Rows written per change, on average and at most.
     pub(crate) puts: Extent,
     pub(crate) deletes: Extent,
@@ -420,6 +418,20 @@ impl Reading {
             group: (s.kind == Kind::Groups).then(|| stats.bindings(s) / stats.rows(s).max(1e-9)),
             pass: stats.passes(&scope, &stated(stats.model, s)),
             totals: totals(stats.model, s).map(|split| met(stats, s, split)),
+        }
+    }
+
+    /// The same where nothing is taken for rare that the model does not say to be: all bindings
+    /// may have a row, but for what the model states of the values that have one.
+    pub(crate) fn at_most(stats: &Stats, s: &Structure) -> Reading {
+        let all = Structure {
+            filter: vec![],
+            ..s.clone()
+        };
+        let most = stats.most(s, &[]).rows / stats.bindings(&all).max(1.0);
+        Reading {
+            pass: most.min(1.0),
+            ..Reading::new(stats, s)
         }
     }
 
@@ -491,7 +503,11 @@ impl Reading {
         };
         // Where the instance itself (or an unfolded element) comes or goes, rows do; anything else
         // rewrites rows, and moves them where the key reads what changed.
-        let comes_or_goes = route.iter().all(|s| self.over.contains_key(s));
+        // References on the way to what is unfolded change nothing about that.
+        let unfolded = |s: &RouteStep| self.over.contains_key(s);
+        let to_one = |s: &RouteStep| matches!(s, RouteStep::One(_));
+        let comes_or_goes =
+            route.last().is_none_or(unfolded) && route.iter().all(|s| to_one(s) || unfolded(s));
         let (comes, goes) = match (&effect.kind, comes_or_goes && in_key) {
             (EffectKind::Insert, true) => (rows, NONE),
             (EffectKind::Delete, true) => (NONE, rows),
@@ -510,7 +526,6 @@ impl Reading {
             listed: totals.map_or(0.0, |average| rows.avg * average),
             key: false,
             columns: BTreeSet::new(),
-            rows: rows.avg,
             puts,
             deletes,
             read_first: self.group.map_or(0.0, |_| comes.avg + goes.avg),

@@ -5,13 +5,14 @@
 //! costs what the same structures cost as a design, what the limits decide is decided from what a
 //! design would choose from, and a structure that is built anyway may be read by everyone.
 
+use super::assumed::FEW;
 use super::options::{PlanOption, Planner};
+use super::plan::Op;
 use super::select::Reader;
 use super::shape::ShapeId;
 use super::sizes::Thermometer;
 
-/// How many times its cheapest plan a statement may cost for the sake of the target's limits: to
-/// read everything instead is no way to keep a partition small.
+/// How many times its cheapest plan a statement may cost for the sake of the target's limits.
 const FOR_LIMITS: f64 = 100.0;
 
 /// What speaks against an option.
@@ -22,6 +23,9 @@ enum Against {
     Size,
     /// A partition that is read too often by this statement alone.
     Heat,
+    /// It reads a large structure as a whole, which the cheapest does not: to read everything
+    /// instead is no way to keep a partition small or cool.
+    Whole,
 }
 
 /// A statement with every way to answer it, and what speaks against each.
@@ -34,6 +38,8 @@ impl Tried {
     /// What was given is kept as it is, however large.
     pub(super) fn new(planner: &Planner, weight: f64, options: Vec<PlanOption>) -> Tried {
         let mut is_hot = too_hot(planner, weight);
+        let cheapest = options.iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
+        let whole = cheapest.is_some_and(|o| reads_whole(planner, &o.plan.root));
         let mut against = |o: &PlanOption| {
             let mut kept = o.requires.by_shape();
             let large = kept.any(|(shape, columns)| {
@@ -42,6 +48,7 @@ impl Tried {
             match is_hot(o) {
                 true => Against::Heat,
                 false if large => Against::Size,
+                false if !whole && reads_whole(planner, &o.plan.root) => Against::Whole,
                 false => Against::Nothing,
             }
         };
@@ -125,5 +132,38 @@ fn too_hot(planner: &Planner, rate: f64) -> impl FnMut(&PlanOption) -> bool {
         thermometer.plan("", rate, &option.plan, &mut vec![]);
         let mut heats = thermometer.heats.values();
         heats.any(|h| h.read_units > limit.per_second)
+    }
+}
+
+/// Whether a plan starts with all of a large structure, or most of it.
+fn reads_whole(planner: &Planner, op: &Op) -> bool {
+    match op {
+        Op::Get {
+            input,
+            get,
+            estimate,
+            ..
+        }
+        | Op::Merge {
+            input,
+            get,
+            estimate,
+            ..
+        } => match **input {
+            Op::Input => {
+                let rows = planner.rows_of(ShapeId::from(get.structure));
+                rows > FEW && estimate.reads > rows / 2.0
+            }
+            ref input => reads_whole(planner, input),
+        },
+        Op::Elements { input, .. }
+        | Op::Filter { input, .. }
+        | Op::Distinct { input, .. }
+        | Op::Sort { input, .. }
+        | Op::Page { input, .. }
+        | Op::Limit { input, .. }
+        | Op::Aggregate { input, .. } => reads_whole(planner, input),
+        Op::Unite { branches, .. } => branches.iter().any(|b| reads_whole(planner, &b.root)),
+        Op::Input => false,
     }
 }

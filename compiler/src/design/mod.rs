@@ -124,8 +124,13 @@ pub struct Design {
 
 impl Design {
     /// The model that the design's structures are read with: with the numbers of what is split.
+    /// Its rates are those of the design's mix.
     pub fn model_of(&self, model: &Model) -> Model {
-        model.with_splits(&self.splits)
+        let mix = |name: &String| model.mixes.iter().position(|m| m == name);
+        Model {
+            mix: self.mix.as_ref().and_then(mix).unwrap_or_default(),
+            ..model.with_splits(&self.splits)
+        }
     }
 
     /// The structures that a question's plan reads, by name.
@@ -230,6 +235,11 @@ const WORTH: f64 = 1e-3;
 
 /// Designs a model.
 pub fn design(model: &Model, options: &Options) -> Result<Design, DesignError> {
+    let (_, mix) = mix_of(model, options)?;
+    let model = &Model {
+        mix,
+        ..model.clone()
+    };
     let mut learned = Learned::given(model, options);
     loop {
         let split = model.with_splits(&learned.splits);

@@ -76,7 +76,11 @@ impl Planner<'_> {
             columns: self.pressing(s),
             ..s.clone()
         };
+        // No split divides what is written now.
         let capacity = self.capacity(s, |rows| self.holds_with(&pressed, rows, FILL))?;
+        if !self.keeps_pace(&pressed, 1.0) {
+            return None;
+        }
         let mut splits = self.model.splits.iter();
         let known = splits.find(|x| x.entity == s.anchor && x.partition == s.partition);
         // What is settled is settled for the columns that a design has kept: plans that read more
@@ -93,7 +97,7 @@ impl Planner<'_> {
         let rows = self.stats.largest(&cut).rows;
         let listed = directory(self.model, &cut).is_some_and(|d| self.fits(&d, 1.0));
         let fits = match settled {
-            Some(_) => self.holds_just(&cut, rows, 1.0),
+            Some(_) => self.holds_just(&cut, rows, 1.0) && self.keeps_pace(&cut, 1.0),
             None => self.fits(&cut, 1.0),
         };
         (listed && fits).then_some(cut)

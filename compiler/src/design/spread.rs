@@ -351,22 +351,34 @@ impl Planner<'_> {
         let whole = unspread(self.model, &s);
         let broken = self.pressure.learned.broken.contains(&whole);
         let fewer = (!broken).then(Vec::new);
+        let columns: Vec<Vec<Expr>> = std::iter::once(self.pressing(&s)).chain(fewer).collect();
+        let mut out = self.cut(&s, &columns, FILL);
+        out.extend(self.popular_keys_split(&s));
+        if out.is_empty() {
+            // Without head room, but within the limit.
+            out = self.cut(&s, &columns, 1.0);
+        }
+        // With fewer columns than are known to press on it, it may still do as it is.
+        if out.is_empty() || !broken && self.holds(&with_columns(&s, vec![]), 1.0) {
+            out.push(s);
+        }
+        out
+    }
+
+    /// The structure cut into buckets and salts whose partitions fill no more than that of the limits
+    /// with each of these lists of columns.
+    fn cut(&self, s: &Structure, columns: &[Vec<Expr>], fill: f64) -> Vec<Structure> {
         let mut out = Vec::new();
-        for columns in std::iter::once(self.pressing(&s)).chain(fewer) {
+        for columns in columns {
             // Of the buckets those that need the fewest salts, of these the widest.
-            let cut = self.bucketed(&s).into_iter();
-            let cut = cut.filter_map(|s| self.salted(&s, 1, &columns));
+            let cut = self.bucketed(s).into_iter();
+            let cut = cut.filter_map(|s| self.salted(&s, 1, columns, fill));
             let cut = cut.min_by_key(|(salts, _)| *salts);
-            for (_, cut) in cut.into_iter().chain(self.salted(&s, 2, &columns)) {
+            for (_, cut) in cut.into_iter().chain(self.salted(s, 2, columns, fill)) {
                 if !out.contains(&cut) {
                     out.push(cut);
                 }
             }
-        }
-        out.extend(self.popular_keys_split(&s));
-        // With fewer columns than are known to press on it, it may still do as it is.
-        if out.is_empty() || !broken && self.holds(&with_columns(&s, vec![]), 1.0) {
-            out.push(s);
         }
         out
     }
@@ -396,7 +408,8 @@ impl Planner<'_> {
             .filter_map(|&c| s.columns.get(c).cloned())
             .collect();
         let rows = self.largest_of(shape);
-        let oversize = !self.holds_just(&with_columns(s, kept.clone()), rows, 1.0);
+        let kept_so = with_columns(s, kept.clone());
+        let oversize = !self.holds_just(&kept_so, rows, 1.0) || !self.keeps_pace(&kept_so, 1.0);
         if oversize && !s.clustering.is_empty() && self.holds(&with_columns(s, vec![]), 1.0) {
             let mut refused = self.pressure.refused.borrow_mut();
             refused.push((unspread(self.model, s), kept));
@@ -423,7 +436,7 @@ impl Planner<'_> {
     }
 
     fn holds(&self, s: &Structure, fill: f64) -> bool {
-        self.holds_with(s, self.stats.largest(s).rows, fill)
+        self.holds_with(s, self.stats.largest(s).rows, fill) && self.keeps_pace(s, fill)
     }
 
     /// Whether partitions of so many rows do, of a structure that keeps its columns or, until more is
@@ -434,15 +447,16 @@ impl Planner<'_> {
             count: assumed.count.max(known.count),
             bytes: assumed.bytes.max(known.bytes),
         };
-        self.holds_columns(s, rows, columns, fill)
+        self.has_room(s, rows, columns, fill)
     }
 
     /// The same of a structure that keeps its columns and no others.
     pub(super) fn holds_just(&self, s: &Structure, rows: f64, fill: f64) -> bool {
-        self.holds_columns(s, rows, regular(&self.stats, s), fill)
+        self.has_room(s, rows, regular(&self.stats, s), fill)
     }
 
-    fn holds_columns(&self, s: &Structure, rows: f64, columns: Columns, fill: f64) -> bool {
+    /// Whether partitions of so many rows stay within the limits of sizes.
+    fn has_room(&self, s: &Structure, rows: f64, columns: Columns, fill: f64) -> bool {
         let limits = &self.target.limits;
         if !limits.of_partitions() {
             return true;
@@ -453,9 +467,12 @@ impl Planner<'_> {
         within(rows, limits.partition_rows)
             && within(extents.values, limits.partition_values)
             && within(extents.bytes, limits.partition_bytes)
-            && limits
-                .partition_writes
-                .is_none_or(|l| self.hot_units(s) <= l.per_second * fill)
+    }
+
+    /// Whether the hottest partition is written no more often than that of the limit.
+    pub(super) fn keeps_pace(&self, s: &Structure, fill: f64) -> bool {
+        let limit = self.target.limits.partition_writes;
+        limit.is_none_or(|l| self.hot_units(s) <= l.per_second * fill)
     }
 
     /// The columns that a candidate is taken to keep until a design shows more: a home all that
@@ -531,8 +548,14 @@ impl Planner<'_> {
 
     /// The structure over the fewest salts that fit with these columns, at least so many (1: as it
     /// is).
-    fn salted(&self, s: &Structure, least: i64, columns: &[Expr]) -> Option<(i64, Structure)> {
-        let fits = |s: &Structure| self.fits_keeping(s, columns, FILL);
+    fn salted(
+        &self,
+        s: &Structure,
+        least: i64,
+        columns: &[Expr],
+        fill: f64,
+    ) -> Option<(i64, Structure)> {
+        let fits = |s: &Structure| self.fits_keeping(s, columns, fill);
         if least <= 1 && fits(s) {
             return Some((1, s.clone()));
         }

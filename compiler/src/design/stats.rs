@@ -7,6 +7,7 @@ use crate::model::{
     Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, Pred, ReferenceId,
     Statement, Type, Unfold,
 };
+use crate::value::Value;
 use crate::view::typing::{NodeType, Scope};
 use crate::view::{Kind, Structure};
 use std::collections::BTreeMap;
@@ -360,7 +361,7 @@ impl Stats<'_> {
             .changes
             .iter()
             .filter(|c| c.statements.iter().any(inserts))
-            .filter_map(|c| c.rates.first())
+            .filter_map(|c| c.rates.get(self.model.mix))
             .sum();
         (rate > 0.0).then(|| self.count(root) / rate)
     }
@@ -376,10 +377,20 @@ impl Stats<'_> {
                     .product::<f64>()
             }
             Pred::Not(p) => 1.0 - self.selectivity(scope, p),
-            Pred::Compare(a, Compare::Eq, _) => 1.0 / self.cardinality(scope, a).max(1.0),
-            Pred::Compare(a, Compare::Ne, _) => 1.0 - 1.0 / self.cardinality(scope, a).max(2.0),
+            Pred::Compare(a, op @ (Compare::Eq | Compare::Ne), b) => {
+                let least = if *op == Compare::Eq { 1.0 } else { 2.0 };
+                let of_type = self.of_types(scope, a, std::iter::once(b));
+                let equal = of_type.unwrap_or(1.0 / self.cardinality(scope, a).max(least));
+                if *op == Compare::Eq {
+                    equal
+                } else {
+                    1.0 - equal
+                }
+            }
             Pred::Compare(..) => RANGE,
-            Pred::In(a, list) => (list.len() as f64 / self.cardinality(scope, a).max(1.0)).min(1.0),
+            Pred::In(a, list) => self.of_types(scope, a, list.iter()).unwrap_or_else(|| {
+                (list.len() as f64 / self.cardinality(scope, a).max(1.0)).min(1.0)
+            }),
             Pred::InList(a, _) => (LIST / self.cardinality(scope, a).max(1.0)).min(1.0),
             Pred::IsNull(_) => RANGE,
             Pred::Exists { from, over, filter } => {
@@ -391,6 +402,53 @@ impl Stats<'_> {
         }
     }
 
+    /// The share of instances that are of some types, where a path tells the type and the types are
+    /// constants: as many as the model states of each.
+    pub(crate) fn of_types<'e>(
+        &self,
+        scope: &Scope,
+        path: &Expr,
+        types: impl Iterator<Item = &'e Expr>,
+    ) -> Option<f64> {
+        let Expr::Path {
+            node,
+            steps,
+            leaf: Leaf::Type,
+            ..
+        } = path
+        else {
+            return None;
+        };
+        let entity = match (steps.last(), scope.node(*node)) {
+            (Some(step), _) => self.model.reference(*step).target,
+            (None, NodeType::Instance(entity)) => entity,
+            (None, NodeType::Element(..)) => return None,
+        };
+        let mut share = 0.0;
+        for of in types {
+            let Expr::Const(Value::Enum(tag)) = of else {
+                return None;
+            };
+            share += self.of_type(entity, *tag)?;
+        }
+        Some(share.min(1.0))
+    }
+
+    /// The share of instances of a hierarchy that are of the concrete type of a tag.
+    pub(crate) fn of_type(&self, entity: EntityId, tag: u16) -> Option<f64> {
+        let root = self.model.entity(entity).root;
+        let of = *self.model.type_members(root).get(usize::from(tag))?;
+        let below = &self.model.entity(of).subtypes;
+        let directly = below.iter().filter(|e| {
+            let mut between = below.iter();
+            !between.any(|b| self.model.entity(*b).subtypes.contains(e))
+        });
+        let subtypes: f64 = directly.map(|e| self.model.entity(*e).count).sum();
+        let all = self.count(root).max(1.0);
+        let own = self.model.entity(of).count - subtypes;
+        Some((own / all).clamp(1.0 / all, 1.0))
+    }
+
     /// The share of rows that several predicates let pass together.
     pub(crate) fn passes(&self, scope: &Scope, preds: &[Pred]) -> f64 {
         let all: Vec<usize> = (0..preds.len()).collect();
@@ -399,18 +457,20 @@ impl Stats<'_> {
 
     /// The share of rows that some of the predicates, by their positions, let pass of those for which
     /// the others hold.
-    pub(crate) fn passes_left(&self, scope: &Scope, preds: &[Pred], left: &[usize]) -> f64 {
+    pub(crate) fn passes_left<'p>(&self, scope: &Scope, preds: &'p [Pred], left: &[usize]) -> f64 {
         let is_left = |at: usize| left.contains(&at);
-        let equal = preds.iter().enumerate().filter_map(|(at, p)| match p {
-            Pred::Compare(a, Compare::Eq, _) => Some((at, a)),
+        let typed = |a: &Expr, b: &Expr| self.of_types(scope, a, std::iter::once(b)).is_some();
+        let equality = |p: &'p Pred| match p {
+            Pred::Compare(a, Compare::Eq, b) if !typed(a, b) => Some(a),
             _ => None,
-        });
+        };
+        let equal = preds.iter().enumerate();
+        let equal = equal.filter_map(|(at, p)| Some((at, equality(p)?)));
         let done = equal.clone().filter(|(at, _)| !is_left(*at));
         let done = self.values(scope, done.map(|(_, e)| e)).max(1.0);
         let all = self.values(scope, equal.map(|(_, e)| e)).max(done);
         let others = preds.iter().enumerate();
-        let others =
-            others.filter(|(at, p)| is_left(*at) && !matches!(p, Pred::Compare(_, Compare::Eq, _)));
+        let others = others.filter(|(at, p)| is_left(*at) && equality(p).is_none());
         let others: f64 = others.map(|(_, p)| self.selectivity(scope, p)).product();
         others * done / all
     }
@@ -423,23 +483,34 @@ impl Stats<'_> {
         (self.count(s.anchor) * fan * pass).max(0.0)
     }
 
+    /// Distinct values of several parts of a structure's key together, in that structure: what it
+    /// keeps only one value of has one.
+    pub(crate) fn values_in<'e>(
+        &self,
+        s: &Structure,
+        parts: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> f64 {
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let one = |e: &Expr| {
+            let mut kept = s.filter.iter();
+            kept.any(|p| matches!(p, Pred::Compare(of, Compare::Eq, Expr::Const(_)) if of == e))
+        };
+        self.values(&scope, parts.filter(|e| !one(e)))
+    }
+
     /// Rows of a structure.
     pub(crate) fn rows(&self, s: &Structure) -> f64 {
         let bindings = self.bindings(s);
         match s.kind {
             Kind::Lists => bindings,
-            Kind::Groups => {
-                let scope = Scope::new(self.model, s.anchor, &s.over);
-                bindings.min(self.values(&scope, s.key()))
-            }
+            Kind::Groups => bindings.min(self.values_in(s, s.key())),
         }
     }
 
     /// Rows per value of the given key parts.
     pub(crate) fn rows_per(&self, s: &Structure, bound: &[&Expr]) -> f64 {
-        let scope = Scope::new(self.model, s.anchor, &s.over);
         let rows = self.rows(s);
-        let values = self.values(&scope, bound.iter().copied());
+        let values = self.values_in(s, bound.iter().copied());
         rows_each(rows, values, s.key().all(|e| bound.contains(&e)))
     }
 

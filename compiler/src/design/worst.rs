@@ -72,30 +72,16 @@ impl Stats<'_> {
         if s.clustering.iter().all(|(e, _)| bound.contains(&e)) {
             return Most::one();
         }
-        let scope = Scope::new(self.model, s.anchor, &s.over);
-        let spread = spread(self.model, s);
-        let before = spread.as_ref().map_or(bound.len(), |spread| spread.before);
-        let shared = bound.get(..before).unwrap_or_default();
-        let mut most = self.most(s, shared);
-        // Counts that allow no fewer than they make on average outdo what contradicts them.
-        let usual = self.rows_per(s, shared);
-        if usual > most.rows {
-            most = Most::of(Number::Count(s.anchor), usual);
-        }
-        if let Some(split) = spread.as_ref().and_then(|s| s.split) {
-            most.rows = most.rows.min(split.capacity as f64);
-        } else if spread.is_some() {
-            // What spreads a partition divides the largest one too.
-            let others = bound.iter().copied();
-            for part in s.partition.iter().skip(before) {
-                if !self.follows(&scope, part, &others) {
-                    most.rows /= self.cardinality(&scope, part);
-                    self.pace(&scope, part, &mut most);
-                }
-            }
-        }
+        let mut most = self.most_bound(s, bound.len());
         if s.kind == Kind::Groups {
+            let scope = Scope::new(self.model, s.anchor, &s.over);
             let free = s.key().filter(|e| !bound.contains(e));
+            // What a salt or a bucket is of is divided by it.
+            let pieces = bound
+                .iter()
+                .skip(spread(self.model, s).map_or(bound.len(), |s| s.before));
+            let divided = pieces.filter(|part| self.follows(&scope, part, &free));
+            let pieces: f64 = divided.map(|part| self.cardinality(&scope, part)).product();
             most.rows = most.rows.min(match totals(self.model, s) {
                 Some(split) => split.most,
                 None if free.clone().all(|e| self.is_bounded(&scope, e)) => {
@@ -103,12 +89,43 @@ impl Stats<'_> {
                     let optional = |e: &&Expr| scope.type_of(self.model, &[], e).1;
                     let absent = free.clone().filter(optional);
                     let absent = absent.map(|e| 1.0 + 1.0 / self.cardinality(&scope, e).max(1.0));
-                    (self.values(&scope, free) * absent.product::<f64>()).ceil()
+                    (self.values(&scope, free) * absent.product::<f64>() / pieces).ceil()
                 }
                 None => f64::INFINITY,
             });
         }
         most.rows = most.rows.max(1.0);
+        most
+    }
+
+    /// The most bindings that share one value of the first parts of a structure's key: what spreads
+    /// a partition divides the largest one too.
+    pub(crate) fn most_bound(&self, s: &Structure, bound: usize) -> Most {
+        let spread = spread(self.model, s);
+        let before = spread.as_ref().map_or(s.partition.len(), |s| s.before);
+        let pieces = before..s.partition.len();
+        let key: Vec<&Expr> = s.key().take(bound).collect();
+        let shared = key
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !pieces.contains(at));
+        let shared: Vec<&Expr> = shared.map(|(_, part)| *part).collect();
+        let mut most = self.most(s, &shared);
+        // Counts that allow no fewer than they make on average outdo what contradicts them.
+        let usual = self.rows_per(s, &shared);
+        if usual > most.rows {
+            most = Most::of(Number::Count(s.anchor), usual);
+        }
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let split = spread.as_ref().and_then(|s| s.split);
+        for part in s.partition.iter().take(bound).skip(before) {
+            if let Some(split) = split {
+                most.rows = most.rows.min(split.capacity as f64);
+            } else if !self.follows(&scope, part, &key.iter().copied()) {
+                most.rows /= self.cardinality(&scope, part);
+                self.pace(&scope, part, &mut most);
+            }
+        }
         most
     }
 
@@ -395,9 +412,8 @@ impl Stats<'_> {
     /// The share of all that happens to a structure's rows that falls on the hottest value of the
     /// given key parts: that of the most rows that may share one.
     pub(crate) fn share(&self, s: &Structure, bound: &[&Expr]) -> f64 {
-        let scope = Scope::new(self.model, s.anchor, &s.over);
         let total = self.bindings(s).max(1.0);
-        let values = self.values(&scope, bound.iter().copied());
+        let values = self.values_in(s, bound.iter().copied());
         let even = 1.0 / values.clamp(1.0, total);
         even.max(self.most(s, bound).rows / total).min(1.0)
     }
@@ -408,7 +424,7 @@ pub(crate) fn inserted_by(model: &Model, entity: EntityId) -> Option<(&str, f64)
     let root = model.entity(entity).root;
     let inserts = |s: &&Statement| matches!(s, Statement::Insert { entity, .. } if model.entity(*entity).root == root);
     let rates = model.changes.iter().map(|c| {
-        let rate = c.rates.first().copied().unwrap_or_default();
+        let rate = c.rates.get(model.mix).copied().unwrap_or_default();
         let some = c.statements.iter().any(|s| inserts(&s));
         (c.name.as_str(), if some { rate } else { 0.0 })
     });

@@ -55,6 +55,9 @@ pub struct Model {
     pub name: String,
     /// Named mixes, in order of appearance; empty when rates are plain.
     pub mixes: Vec<String>,
+    /// The mix whose rates count, by its position: that of the design at hand.
+    #[serde(skip)]
+    pub mix: usize,
     /// Rates are per second; else they are weights.
     pub timed: bool,
     /// Enumerations.

@@ -173,7 +173,7 @@ impl Planner<'_> {
     ) -> Reach {
         // What gathers all salts, buckets or sub-partitions reads as many rows as if there were none.
         let bound = marked(&m.bound, |e| !m.gathered.contains(e));
-        let mut per = self.rows_per_of(shape, bound) * m.named();
+        let mut per = self.rows_per_of(shape, bound) * m.named() * self.typed(shape, m);
         if m.lower.is_some() || m.upper.is_some() {
             per *= RANGE;
         }
@@ -198,6 +198,21 @@ impl Planner<'_> {
             narrowed,
             page: page.filter(|_| paged),
         }
+    }
+
+    /// How many times as many instances as on average are of the types that a match names.
+    fn typed(&self, shape: ShapeId, m: &Match) -> f64 {
+        let s = self.shapes.get(shape);
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        let named = s.key().zip(&m.eq).filter_map(|(part, term)| match term {
+            Term::Const(of) => {
+                let of = Expr::Const(of.clone());
+                let share = self.stats.of_types(&scope, part, std::iter::once(&of))?;
+                Some(share * self.stats.cardinality(&scope, part))
+            }
+            _ => None,
+        });
+        named.product()
     }
 
     /// Reads the rows of a match for each row of a state, into a frame of their own: by a get, or by

@@ -3,8 +3,10 @@
 
 use super::Planner;
 use crate::design::shape::ShapeId;
+use crate::design::spread::unspread;
 use crate::design::stats::rows_each;
 use crate::model::Expr;
+use crate::view::Structure;
 use crate::view::typing::Scope;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,11 +18,13 @@ pub(super) struct Measured {
     largest: RefCell<HashMap<ShapeId, f64>>,
     widths: RefCell<HashMap<ShapeId, f64>>,
     values: RefCell<HashMap<(ShapeId, u64), f64>>,
+    plain: RefCell<HashMap<ShapeId, ShapeId>>,
+    plains: RefCell<HashMap<Structure, ShapeId>>,
 }
 
 impl Planner<'_> {
     /// How many rows a candidate has.
-    pub(super) fn rows_of(&self, shape: ShapeId) -> f64 {
+    pub(in crate::design) fn rows_of(&self, shape: ShapeId) -> f64 {
         let measured = || self.stats.rows(self.shapes.get(shape));
         *(self.measured.rows.borrow_mut().entry(shape)).or_insert_with(measured)
     }
@@ -29,6 +33,15 @@ impl Planner<'_> {
     pub(in crate::design) fn largest_of(&self, shape: ShapeId) -> f64 {
         let measured = || self.stats.largest(self.shapes.get(shape)).rows;
         *(self.measured.largest.borrow_mut().entry(shape)).or_insert_with(measured)
+    }
+
+    /// The first candidate that is the same but for how its partitions are spread.
+    pub(super) fn plain_of(&self, shape: ShapeId) -> ShapeId {
+        let measured = || {
+            let plain = unspread(self.model, self.shapes.get(shape));
+            *(self.measured.plains.borrow_mut().entry(plain)).or_insert(shape)
+        };
+        *(self.measured.plain.borrow_mut().entry(shape)).or_insert_with(measured)
     }
 
     /// Bytes of a row as it is priced before its columns are known: of a home all that it may keep,
@@ -49,10 +62,9 @@ impl Planner<'_> {
     pub(super) fn values_of(&self, shape: ShapeId, parts: u64) -> f64 {
         let measured = || {
             let s = self.shapes.get(shape);
-            let scope = Scope::new(self.model, s.anchor, &s.over);
             let marked = |i: &usize| *i < 64 && parts & (1 << i) != 0;
             let exprs = s.key().enumerate().filter(|(i, _)| marked(i));
-            self.stats.values(&scope, exprs.map(|(_, e)| e))
+            self.stats.values_in(s, exprs.map(|(_, e)| e))
         };
         *(self.measured.values.borrow_mut().entry((shape, parts))).or_insert_with(measured)
     }

@@ -10,11 +10,19 @@
 
 use super::matched::Matched;
 use super::{PlanOption, Planner, Requires, Source, State};
-use crate::design::shape::Requirement;
+use crate::design::shape::{Requirement, ShapeId};
 use crate::model::{AttributeId, Expr, NodeId, Pred, Unfold};
+use crate::view;
 use crate::view::typing::{NodeType, Scope};
 use std::cell::RefCell;
 use std::collections::HashMap;
+
+/// Ways to answer a subquery that differ in nothing but how partitions are spread: so many are
+/// weighed, lest they leave no room for others.
+const ALIKE: usize = 2;
+
+/// The plain candidates that an option requires, each with its columns.
+type Kind = Vec<(ShapeId, Vec<usize>)>;
 
 /// What a subplan is to find out.
 #[derive(Clone, Copy)]
@@ -168,9 +176,42 @@ impl Planner<'_> {
         let mut options = make(self, start);
         self.subplans.open -= 1;
         self.depth -= 1;
-        options.truncate(self.subplans());
+        options = self.few(options);
         self.keep_made(place, basis, asked, &requires, &options, before);
         options
+    }
+
+    /// As many of the options as are weighed inside a larger plan, the cheapest first: no more than
+    /// `ALIKE` of those that differ only in how partitions are spread, and a quarter as many of the
+    /// others that require least. What is dear by itself may be cheap beside what it spares the
+    /// changes.
+    fn few(&self, options: Vec<PlanOption>) -> Vec<PlanOption> {
+        let most = self.subplans();
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        let mut kinds: HashMap<Kind, usize> = HashMap::new();
+        for option in options {
+            let alike = kinds.entry(self.kind(&option)).or_default();
+            if kept.len() < most && *alike < ALIKE {
+                *alike += 1;
+                kept.push(option);
+            } else {
+                left.push(option);
+            }
+        }
+        left.sort_by_key(|o| o.requires.len());
+        kept.extend(left.into_iter().take(most / 4));
+        kept
+    }
+
+    /// What an option requires, whatever partitions are spread by. Directories go with that.
+    fn kind(&self, option: &PlanOption) -> Kind {
+        let all = option.requires.by_shape();
+        let kept = all.filter(|(shape, columns)| {
+            let groups = self.shapes.get(*shape).kind == view::Kind::Groups;
+            !groups || !columns.is_empty()
+        });
+        kept.map(|(shape, columns)| (self.plain_of(shape), columns))
+            .collect()
     }
 
     /// What was made before, where it is what would be made again; the steps are counted again.

@@ -91,8 +91,8 @@ impl Figures {
     fn of(stats: &Stats, s: &Structure, bound: usize) -> Figures {
         let before = spread(stats.model, s).map_or(s.partition.len(), |s| s.before);
         let prefix: Vec<&Expr> = s.partition.iter().take(before.min(bound)).collect();
+        let most = stats.most_bound(s, bound).rows;
         let bound: Vec<&Expr> = s.key().take(bound).collect();
-        let most = stats.most(s, &bound).rows;
         Figures {
             share: stats.share(s, &prefix),
             skew: (most / stats.rows_per(s, &bound).max(1e-9)).max(1.0),
@@ -454,7 +454,7 @@ struct Flow {
 
 impl Flows {
     pub(crate) fn new(stats: &Stats, s: &Structure, effects: &[(f64, Effect)]) -> Flows {
-        let reading = Reading::new(stats, s);
+        let reading = Reading::at_most(stats, s);
         let mut flows = Vec::new();
         for (rate, effect) in effects {
             // A change that names an instance finds it: less than one is an average over keys
@@ -463,7 +463,8 @@ impl Flows {
             effect.count.avg = effect.count.avg.max(1.0);
             for (route, hit) in reading.hits(stats, &effect) {
                 flows.push(Flow {
-                    rows: rate * hit.rows,
+                    // A row that moves is deleted where it was, which is a write too.
+                    rows: rate * (hit.puts.avg + hit.deletes.avg),
                     anchor: anchor_share(stats, &route),
                 });
             }
@@ -512,14 +513,14 @@ fn write_share(stats: &Stats, s: &Structure) -> f64 {
     };
     let scope = Scope::new(stats.model, s.anchor, &s.over);
     let salts = stats.cardinality(&scope, salt).max(1.0);
-    // A group is one row, which no salt divides.
+    // A group is one row, which a salt of its own key does not divide.
+    let own: Vec<&Expr> = s.key().filter(|e| !is_salt(e)).collect();
     let row = match s.kind {
-        Kind::Lists => 0.0,
-        Kind::Groups => {
-            let key: Vec<&Expr> = s.key().filter(past).collect();
-            let own = key.into_iter().filter(|e| !is_salt(e));
-            stats.share(s, &own.collect::<Vec<_>>())
+        Kind::Groups if stats.follows(&scope, salt, &own.iter().copied()) => {
+            let lasting: Vec<&Expr> = own.into_iter().filter(past).collect();
+            stats.share(s, &lasting)
         }
+        _ => 0.0,
     };
     (share / salts).max(row)
 }
