@@ -277,7 +277,10 @@ change publish  (1/s) insert Post
 #[test]
 fn what_is_spread_leaves_room_for_other_plans() {
     const MODEL: &str = include_str!("../../examples/reddit.querent");
-    let slow = MODEL.replace("question discussion (2000/s)", "question discussion (300/s)");
+    let slow = MODEL.replace(
+        "question discussion (2000/s)",
+        "question discussion (300/s)",
+    );
     assert_ne!(slow, MODEL);
     let ours = designed(&slow, "cassandra");
     let by_id = |s: &querent_compiler::view::Structure| {
@@ -287,4 +290,30 @@ fn what_is_spread_leaves_room_for_other_plans() {
     // To find the comments of who is renamed would cost more than to look up the names.
     let found = |s: &querent_compiler::view::Structure| s.name.starts_with("comment_by_author");
     assert!(!ours.structures.iter().any(found));
+}
+
+/// What a far condition is about is fetched for the rows that the near ones let pass.
+#[test]
+fn near_conditions_come_before_far_ones() {
+    const TEXT: &str = "
+model bids
+entity User (2k) { id bigint key }
+entity Item (20k) { id bigint key  ends timestamp }
+entity Bid (200k) {
+  id   bigint key
+  user -> User as bids (avg 100, max 10k)
+  item -> Item as bids (avg 10, max 1k)
+}
+question mine (1/s) select id, item.id as item from Bid where user.id = $u and item.ends >= $after
+schema s {
+  users lists User by id
+  items lists Item by id keep ends
+  bids  lists Bid by id keep user, item
+}
+";
+    let design = given(TEXT, "embedded");
+    let steps = design.plan_steps(&parsed(TEXT), &design.plans[0].plan);
+    let ops: Vec<&str> = steps.iter().map(|s| s["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["scan", "filter", "follow", "filter"]);
+    assert_eq!(steps[2]["rows"].as_f64(), Some(100.0));
 }

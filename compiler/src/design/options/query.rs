@@ -7,7 +7,7 @@ use crate::design::assumed::LIMIT;
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term, Test};
 use crate::design::shape::reference_paths;
 use crate::model::{
-    Aggregate, Compare, Direction, Expr, Leaf, Many, NodeId, Page, Pred, Query, Unfold,
+    Aggregate, Compare, Direction, Expr, Leaf, Many, NodeId, Page, Pred, Query, ReferenceId, Unfold,
 };
 use crate::value::Value;
 use crate::view::typing::{NodeType, Scope};
@@ -210,27 +210,92 @@ impl Planner<'_> {
         out
     }
 
-    /// Applies the filters that no get has made good.
+    /// Applies the filters that no get has made good: all at once, and one after the other, so that
+    /// what a far one is about is fetched only for rows that the near ones have let pass.
     pub(super) fn filter(
         &mut self,
         partial: Partial,
         filters: &[Pred],
         scope: &Scope,
     ) -> Vec<Partial> {
-        let left: Vec<&Pred> = partial
-            .left
-            .iter()
-            .filter_map(|&i| filters.get(i))
-            .collect();
-        if left.is_empty() {
+        if partial.left.is_empty() {
             return vec![partial];
         }
+        let stages = self.stages(&partial, filters, scope);
+        let mut out = self.filter_by(partial.clone(), &partial.left, filters, scope);
+        if stages.len() > 1 {
+            let mut staged = vec![partial];
+            for stage in &stages {
+                let next = staged.into_iter();
+                let next = next.flat_map(|p| self.filter_by(p, stage, filters, scope));
+                let next = next.collect();
+                staged = self.trim_partials(next);
+            }
+            out.extend(staged);
+        }
+        out
+    }
+
+    /// The filters that are left in the order in which they are best applied: those of the
+    /// instances at hand, then those of what these refer to, those that let fewest pass first, then
+    /// those that look for others.
+    fn stages(&self, partial: &Partial, filters: &[Pred], scope: &Scope) -> Vec<Vec<usize>> {
+        type Distance = (bool, Vec<ReferenceId>);
+        let mut stages: Vec<(Distance, Vec<usize>)> = Vec::new();
+        for &at in &partial.left {
+            let Some(pred) = filters.get(at) else {
+                continue;
+            };
+            let distance = self.distance(pred);
+            match stages.iter_mut().find(|(d, _)| *d == distance) {
+                Some((_, stage)) => stage.push(at),
+                None => stages.push((distance, vec![at])),
+            }
+        }
+        let passes = |stage: &Vec<usize>| self.stats.passes_left(scope, filters, stage);
+        stages.sort_by(|(a, x), (b, y)| {
+            let far = |d: &Distance| (d.0, !d.1.is_empty());
+            far(a)
+                .cmp(&far(b))
+                .then_with(|| passes(x).total_cmp(&passes(y)))
+        });
+        stages.into_iter().map(|(_, stage)| stage).collect()
+    }
+
+    /// How far away is what a condition is about: whether others are looked for, and over which
+    /// references it is reached, the longest way of all.
+    fn distance(&self, pred: &Pred) -> (bool, Vec<ReferenceId>) {
+        let (mut atoms, mut exists) = (Vec::new(), Vec::new());
+        atoms::of_pred(pred, &mut atoms);
+        collect_exists(pred, &mut exists);
+        let paths = atoms.iter().filter_map(|atom| match atom {
+            Expr::Path { steps, .. } => steps.get(..self.known_at(atom)),
+            _ => None,
+        });
+        let subquery = atoms.iter().any(|a| !matches!(a, Expr::Path { .. }));
+        let longest = paths.max_by_key(|steps| steps.len());
+        let way = longest.map(<[ReferenceId]>::to_vec).unwrap_or_default();
+        (subquery || !exists.is_empty(), way)
+    }
+
+    /// Applies some of the filters that no get has made good.
+    fn filter_by(
+        &mut self,
+        partial: Partial,
+        applied: &[usize],
+        filters: &[Pred],
+        scope: &Scope,
+    ) -> Vec<Partial> {
+        let left: Vec<&Pred> = applied.iter().filter_map(|&i| filters.get(i)).collect();
         let mut wanted = Vec::new();
         left.iter().for_each(|p| atoms::of_pred(p, &mut wanted));
         let wanted = self.whole_keys(&wanted);
         let mut exists = Vec::new();
         left.iter().for_each(|p| collect_exists(p, &mut exists));
-        let pass = self.stats.passes_left(scope, filters, &partial.left) * partial.narrowed;
+        let rest = partial.left.iter().filter(|i| !applied.contains(i));
+        let rest: Vec<usize> = rest.copied().collect();
+        let all = self.stats.passes_left(scope, filters, &partial.left);
+        let pass = all / self.stats.passes_left(scope, filters, &rest) * partial.narrowed;
         let mut out = Vec::new();
         for state in self.supply_on_need(partial.state.clone(), scope, &wanted) {
             let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
@@ -268,7 +333,7 @@ impl Planner<'_> {
                 });
                 out.push(Partial {
                     state,
-                    left: vec![],
+                    left: rest.clone(),
                     narrowed: 1.0,
                     ..partial.clone()
                 });

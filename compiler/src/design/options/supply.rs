@@ -159,7 +159,7 @@ impl Planner<'_> {
 
     /// How many steps into its path an atom is kept: at its end, or for a part of a key where the
     /// reference to that key is.
-    fn known_at(&self, atom: &Expr) -> usize {
+    pub(super) fn known_at(&self, atom: &Expr) -> usize {
         let Expr::Path { steps, leaf, .. } = atom else {
             return 0;
         };
