@@ -821,3 +821,25 @@ question q (1/s) select id, follows { id, follows.age as ages, followers@since }
         "{again}\nis not what was written"
     );
 }
+
+/// What is kept may be called as structures begin, and structures as their clauses do.
+#[test]
+fn words_of_schemas_may_be_names() {
+    let text = "
+model words
+entity Team (10) { id bigint key  lists text(5)  by text(5) }
+entity User (100) { id bigint key  groups ->> Team (avg 2, max 5) as lists (avg 20, max 50) }
+question of_team (1/s) select id from User where groups.id = $g order by id
+schema given {
+  keep lists Team by id keep lists
+  by lists User by id
+  over groups User over groups by groups.id order by id
+  teams lists Team by id keep by
+  links lists User.groups by from.id, to.id
+}
+";
+    let model = read("words", text);
+    let structures = &model.schemas[0].structures;
+    let names: Vec<&str> = structures.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["keep", "by", "over", "teams", "links"]);
+}

@@ -294,7 +294,7 @@ fn remake<'m>(
     let mut learned = Learned::default();
     let mut prepared = Prepared::after(model, options, at, &learned)?;
     let selection = prepared.programme(options).selection_of(design);
-    if let Some(selection) = selection.as_ref().filter(|_| options.given.is_none()) {
+    if let Some(selection) = &selection {
         prepared.widen(selection, at);
     }
     let programme = prepared.programme(options);
@@ -411,16 +411,19 @@ fn proven(
     glanced: Option<Selection>,
 ) -> Option<Selection> {
     let programme = prepared.programme(options);
-    let Some(glanced) = glanced else {
-        return programme.solve(&BTreeSet::new());
-    };
-    let selection = if glanced.optimal {
-        glanced
-    } else {
-        let found = programme.solve_near(&glanced)?;
-        cheaper(&programme, glanced, found)
+    let selection = match glanced {
+        // What was added to a person's structures is there for whoever can make use of it, too.
+        None => programme.solve(&BTreeSet::new())?,
+        Some(glanced) if glanced.optimal => glanced,
+        Some(glanced) => {
+            let found = programme.solve_near(&glanced)?;
+            cheaper(&programme, glanced, found)
+        }
     };
     drop(programme);
+    if options.sample.is_some() {
+        return Some(selection);
+    }
     prepared.widen(&selection, mix);
     let bound = selection.bound;
     Some(prepared.programme(options).bounded(selection, bound))

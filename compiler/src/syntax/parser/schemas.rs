@@ -33,8 +33,7 @@ impl Parser<'_> {
             clustering: Vec::new(),
             keep: Vec::new(),
         };
-        // A structure of this name may be called `by` or `keep`: what follows tells.
-        while !matches!(self.word(1), "lists" | "groups") {
+        while !self.begins_structure() {
             match self.word(0) {
                 "over" if structure.over.is_empty() => {
                     self.bump();
@@ -68,6 +67,17 @@ impl Parser<'_> {
             }
         }
         Some(structure)
+    }
+
+    /// Whether another structure begins here. It may be called `by` or `keep`, and what is kept may
+    /// be called `groups` or `lists`: what follows tells, as an entity comes behind these.
+    fn begins_structure(&self) -> bool {
+        let holds = |at| matches!(self.word(at), "lists" | "groups");
+        let entity = !matches!(
+            self.word(2),
+            "" | "over" | "where" | "by" | "order" | "keep"
+        );
+        holds(1) && entity && !holds(3)
     }
 
     /// An entity, or a relationship as `Entity.name`.
