@@ -1,12 +1,13 @@
 //! How large a structure gets and how hot: averages for the price, maxima for the limits.
 
 mod blame;
+mod divide;
 mod finding;
 mod heat;
 mod judge;
 
-pub(crate) use finding::grouped;
 pub use finding::{Finding, Subject};
+pub(crate) use finding::{grouped, shown};
 pub use heat::Heat;
 pub(crate) use heat::{Flows, Thermometer, write_units};
 pub(crate) use judge::findings;
