@@ -87,49 +87,48 @@ impl<'a> Divider<'a> {
         }
     }
 
-    /// The lists that can be written as `by`, each enough for all of this.
+    /// The lists that can be written as `by`, each enough for all of this: buckets or salts, both
+    /// only where neither does alone.
     pub(super) fn ways(&self, of: Excess) -> Vec<String> {
-        let mut ways: Vec<String> = Vec::new();
-        let cut = self.in_buckets(of).into_iter().chain(self.in_salts(of));
-        for cut in cut {
-            let way = self.written(&cut.partition);
-            if !ways.contains(&way) {
-                ways.push(way);
-            }
+        let mut cut: Vec<Structure> = self.in_buckets(of).into_iter().collect();
+        cut.extend(self.in_salts(of).filter(|salted| !cut.contains(salted)));
+        if cut.is_empty() {
+            cut.extend(self.in_both(of));
         }
+        let mut ways: Vec<String> = cut.iter().map(|s| self.written(&s.partition)).collect();
         ways.extend(self.in_sub_partitions(of));
         ways
     }
 
-    /// In the widest buckets that are enough; with salts only where no buckets are.
+    /// In the widest buckets that are enough, over the salts that there are.
     fn in_buckets(&self, of: Excess) -> Option<Structure> {
         let cut: Vec<Structure> = self.bucketed();
-        let alone = |fill: f64| {
+        let first = |fill: f64| {
             let mut cut = cut.iter().map(|cut| match &self.salt {
                 Some((of, n)) => salted(cut, of, *n),
                 None => cut.clone(),
             });
             cut.find(|cut| self.fits(cut, of, fill))
         };
-        let both = |fill: f64| {
+        first(FILL).or_else(|| first(1.0))
+    }
+
+    /// Over the fewest salts that are enough, in the buckets that there are.
+    fn in_salts(&self, of: Excess) -> Option<Structure> {
+        let bucket = self.bucket.clone();
+        let cut = self.cut(bucket.map(|(width, time)| Expr::Call(width, vec![time])));
+        let fewest = |fill| self.salts(&cut, of, fill).map(|(_, cut)| cut);
+        fewest(FILL).or_else(|| fewest(1.0))
+    }
+
+    /// In the buckets that need the fewest salts, of these the widest.
+    fn in_both(&self, of: Excess) -> Option<Structure> {
+        let cut: Vec<Structure> = self.bucketed();
+        let fewest = |fill: f64| {
             let salts = cut.iter().filter_map(|cut| self.salts(cut, of, fill));
             salts.min_by_key(|(n, _)| *n).map(|(_, cut)| cut)
         };
-        alone(FILL)
-            .or_else(|| alone(1.0))
-            .or_else(|| both(FILL))
-            .or_else(|| both(1.0))
-    }
-
-    /// Over the fewest salts that are enough.
-    fn in_salts(&self, of: Excess) -> Option<Structure> {
-        let bucket = self.bucket.clone();
-        let cut = match bucket {
-            Some((width, time)) => self.cut(Some(Expr::Call(width, vec![time]))),
-            None => self.cut(None),
-        };
-        let over = |fill| self.salts(&cut, of, fill).map(|(_, cut)| cut);
-        over(FILL).or_else(|| over(1.0))
+        fewest(FILL).or_else(|| fewest(1.0))
     }
 
     /// In numbered sub-partitions, of rows that say themselves what they share. They divide no

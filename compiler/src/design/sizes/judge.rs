@@ -3,7 +3,7 @@
 use super::blame::{Blame, blame, followed, unstated, values_of};
 use super::divide::{Divider, Excess};
 use super::finding::{Finding, Subject, grouped, shown};
-use super::{Heat, Sizes, contents, largest_key, regular};
+use super::{Heat, Sizes, alone, contents, largest_key, regular};
 use crate::design::Target;
 use crate::design::assumed::FEW;
 use crate::design::display::Printer;
@@ -128,7 +128,8 @@ impl Judge<'_> {
 
     /// Whether it is one row that decides how many bytes a partition takes: then no fewer rows help.
     fn of_one_row(&self, sizes: &Sizes) -> bool {
-        sizes.row_bytes_max >= sizes.partition_bytes_max
+        let regular = regular(&self.target.stats(self.model), self.s);
+        alone(self.target, &regular, sizes.row_bytes_max) >= sizes.partition_bytes_max
     }
 
     /// Of what there is too much. A question's reads are those of one answer, which gathers all
@@ -170,11 +171,18 @@ impl Judge<'_> {
             let ways: Vec<String> = ways.map(|way| format!("`by {way}`")).collect();
             (!ways.is_empty()).then(|| format!("write {}", ways.join(" or ")))
         };
-        written(self.excess).or_else(|| {
-            let left = listed(&self.excess.beside(own));
-            Some(format!("{}, which is not enough for {left}", written(own)?))
-                .filter(|_| !left.is_empty())
-        })
+        // What is hot is so for reads and writes alike: they are told the same where that does.
+        let rates = Excess {
+            sizes: own.sizes,
+            ..self.excess
+        };
+        let some = |of: Excess| {
+            let left = listed(&self.excess.beside(of));
+            let way = written(of).filter(|_| !left.is_empty())?;
+            Some(format!("{way}, which is not enough for {left}"))
+        };
+        let own = || some(own).filter(|_| own != rates);
+        written(self.excess).or_else(|| some(rates)).or_else(own)
     }
 
     /// Where one row is too large for a partition.

@@ -75,7 +75,7 @@ impl Sizes {
             partition_rows_max: rows_max,
             partition_values_max: largest.values,
             // Of many rows the usual ones, of few the largest one decides.
-            partition_bytes_max: largest.bytes.max(row_max),
+            partition_bytes_max: largest.bytes.max(alone(target, &regular, row_max)),
             row_bytes_max: row_max,
             key_bytes_max: key_max,
             collection_elements_max: elements,
@@ -83,6 +83,11 @@ impl Sizes {
             heat,
         }
     }
+}
+
+/// Bytes of a partition that holds one row of so many, with what the target keeps beside its values.
+fn alone(target: &Target, regular: &Columns, row: f64) -> f64 {
+    row + target.layout.value_bytes * regular.count
 }
 
 /// The columns that a structure keeps beside its key, as far as they are settled.
