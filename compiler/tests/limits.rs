@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 use proptest::prelude::*;
-use querent_compiler::design::{Design, Heat, Options, Subject, design, target};
+use querent_compiler::design::{Design, Finding, Heat, Options, Subject, design, target};
 use querent_compiler::model::{EntityId, Model, Type};
 use querent_compiler::value::Value;
 use querent_compiler::view::facts::{MemoryFacts, key_of_row};
@@ -171,8 +171,10 @@ change add (1/s) insert Thing
             }
             let (values, bytes) = counted(&model, s, &facts);
             prop_assert_eq!(note.sizes.partition_values_max, values, "{}", &s.name);
-            // A partition of few rows is as large as its largest row may be.
-            let row = note.sizes.row_bytes_max;
+            // A partition of few rows is as large as its largest row may be, with 8 bytes for each
+            // of its values, of which a group has one more: the number of those that it counts.
+            let hidden = usize::from(s.kind == Kind::Groups);
+            let row = note.sizes.row_bytes_max + 8.0 * (s.columns.len() + hidden) as f64;
             prop_assert_eq!(note.sizes.partition_bytes_max, bytes.max(row), "{}", &s.name);
             compared += usize::from(s.kind == Kind::Lists);
         }
@@ -654,4 +656,328 @@ change whole  (1/h) atomic { insert Post
     );
     assert!(found[0].1.contains("one document"), "{}", found[0].1);
     assert_eq!(names(&told("dynamodb")), names(&found));
+}
+
+/// What is found of a structure's limits in the design of a model's first schema.
+fn found_of(text: &str, on: &str, structure: &str) -> Vec<Finding> {
+    let (model, found) = querent_compiler::parse("test.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{text}: {found:?}"));
+    let mut options = Options::embedded();
+    options.target = target::named(on).unwrap();
+    options.given = model.schemas.first().cloned();
+    let made = design(&model, &options).unwrap();
+    let about = |f: &Finding| f.structure == structure && f.code.starts_with("W02");
+    made.warnings.into_iter().filter(about).collect()
+}
+
+/// The lists that a finding proposes to write as `by`.
+fn proposals(finding: &Finding) -> Vec<String> {
+    let quoted = finding.help.split('`').skip(1).step_by(2);
+    let by = quoted.filter(|words| words.starts_with("by "));
+    by.map(String::from).collect()
+}
+
+/// The text in which a structure is written with another `by`.
+fn rewritten(text: &str, structure: &str, by: &str) -> String {
+    let line = |line: &str| {
+        if !line.trim_start().starts_with(&format!("{structure} ")) {
+            return line.to_owned();
+        }
+        let from = line.find(" by ").unwrap();
+        let ends = [" order by ", " keep "].map(|word| line.find(word));
+        let end = ends.into_iter().flatten().min().unwrap_or(line.len());
+        format!("{} {by}{}", &line[..from], &line[end..])
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+const POSTS: &str = "
+model posts
+enum Status { open, done }
+entity User (2M) { id bigint key }
+entity Post (40M) {
+  id bigint key
+  at timestamp
+  title text(40, max 100)
+  status Status
+  author -> User as posts (avg 20, max 10k)
+}
+question post (100/s) select title, at from Post where id = $id
+question newest (10/s) select id, title from Post order by at desc, id desc limit 10
+question with (1/s) select id, title from Post where status = $s order by at desc, id desc limit 10
+change post (10/s) insert Post
+schema s {
+  users lists User by id
+  posts lists Post by id keep *
+  x lists Post by BY order by at desc, id desc keep title, author
+}
+";
+
+const SALES: &str = "
+model sales
+enum Slot { a, b, c }
+entity Shop (100) { id bigint key }
+entity Sale (100M) {
+  shop -> Shop as sales (avg 1M, max 50M) key
+  no   bigint key
+  slot Slot key
+  amount int
+}
+question sales (10/s) select no, slot, amount from Sale where shop.id = $s order by no desc limit 10
+change sell (20k/s) insert Sale
+schema s {
+  shops lists Shop by id
+  x lists Sale by shop.id order by no, slot keep amount
+}
+";
+
+const EVENTS: &str = "
+model events
+entity Device (100) { id bigint key }
+entity Event (5B) {
+  device -> Device as events (avg 50M, max 500M) key
+  at timestamp key
+  no int key
+  body text(100, max 200)
+}
+question latest (10/s) select at, no, body from Event where device.id = $d order by at desc, no desc limit 10
+change log (20k/s) insert Event
+schema s {
+  devices lists Device by id
+  x lists Event by device.id order by at desc, no desc keep body
+}
+";
+
+const COUNTED: &str = "
+model counted
+entity Shop (100) { id bigint key }
+entity Sale (100M) {
+  id   bigint key
+  at   timestamp
+  shop -> Shop as sales (avg 1M, max 50M)
+}
+question per_day (10/s) select day(at) as d, count(*) as n from Sale where shop.id = $s group by day(at) order by d
+change sell (10k/s) insert Sale
+schema s {
+  shops lists Shop by id
+  sales lists Sale by id keep at, shop
+  x groups Sale by shop.id order by day(at) keep count(*)
+}
+";
+
+/// What is proposed is written, and the findings that proposed it are gone: whichever of several
+/// ways is taken, and all findings of the structure for which it is said to do.
+#[test]
+fn what_is_proposed_mends_it() {
+    let posts = |by: &str| POSTS.replace("BY", by);
+    let cases = [
+        (posts("0"), "cassandra", vec!["by 0, bucket(at, hour)"]),
+        (
+            posts("status"),
+            "cassandra",
+            vec![
+                "by status, bucket(at, hour)",
+                "by status, split(status, 25000)",
+            ],
+        ),
+        // Salts stand last, else they are not seen as such.
+        (
+            posts("hash(id, 16)"),
+            "cassandra",
+            vec!["by bucket(at, hour), hash(id, 16)"],
+        ),
+        (
+            posts("hash(id, 16), bucket(at, month)"),
+            "cassandra",
+            vec!["by bucket(at, hour), hash(id, 16)"],
+        ),
+        (
+            posts("bucket(at, month)"),
+            "cassandra",
+            vec!["by bucket(at, hour)"],
+        ),
+        // Three slots are not enough to be salted by.
+        (
+            SALES.to_owned(),
+            "dynamodb",
+            vec!["by shop.id, hash(no, 32)"],
+        ),
+        // Neither buckets nor salts are enough alone.
+        (
+            EVENTS.to_owned(),
+            "cassandra",
+            vec![
+                "by device.id, bucket(at, hour), hash(at, 256)",
+                "by device.id, split(device.id, 50000)",
+            ],
+        ),
+    ];
+    for (text, on, ways) in cases {
+        let found = found_of(&text, on, "x");
+        assert!(!found.is_empty(), "{text}");
+        for finding in &found {
+            assert_eq!(proposals(finding), ways, "{finding:?}");
+        }
+        for way in ways {
+            let mended = rewritten(&text, "x", way);
+            let left = found_of(&mended, on, "x");
+            assert!(left.is_empty(), "{mended}: {left:?}");
+        }
+    }
+}
+
+/// Where nothing does for all, each finding is told what does for it, and that it is not enough.
+#[test]
+fn what_is_not_enough_for_all_says_so() {
+    for finding in found_of(SALES, "cassandra", "x") {
+        let (way, left) = match finding.code.as_str() {
+            "W020" => (
+                "by shop.id, split(shop.id, 50000)",
+                "its writes and its reads",
+            ),
+            _ => ("by shop.id, hash(no, 8)", "its size"),
+        };
+        assert_eq!(proposals(&finding), [way], "{finding:?}");
+        let not_enough = format!("which is not enough for {left}");
+        assert!(finding.help.contains(&not_enough), "{finding:?}");
+        let left = found_of(&rewritten(SALES, "x", way), "cassandra", "x");
+        let still = left.iter().find(|f| f.code == finding.code);
+        assert!(still.is_none(), "{still:?}");
+    }
+}
+
+/// A group is one row, which only a hash of what its key does not say divides.
+#[test]
+fn a_row_of_a_group_is_divided_by_what_its_key_does_not_say() {
+    let found = found_of(COUNTED, "dynamodb", "x");
+    assert!(found.iter().any(|f| f.code == "W025"), "{found:?}");
+    for finding in found {
+        assert_eq!(
+            proposals(&finding),
+            ["by shop.id, hash(id, 16)"],
+            "{finding:?}"
+        );
+    }
+}
+
+/// All extents of a partition that are too large are told together: they are mended together.
+#[test]
+fn a_partition_that_is_too_large_has_one_finding() {
+    let found = found_of(&POSTS.replace("BY", "0"), "cassandra", "x");
+    let [Finding { code, message, .. }] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(code, "W020");
+    assert_eq!(
+        message,
+        "x: a partition may grow to 40,000,000 rows, 80,000,000 values and 3,280,000,008 bytes, \
+         cassandra allows 100,000, 100,000 and 104,857,600: there are 40,000,000 of Post"
+    );
+}
+
+/// Instances come into salts no faster for a rate.
+#[test]
+fn a_rate_is_not_to_blame_for_salts() {
+    for rate in ["10/s", "1/s"] {
+        let text = POSTS.replace("BY", "hash(id, 16)");
+        let text = text.replace("change post (10/s)", &format!("change post ({rate})"));
+        let found = found_of(&text, "cassandra", "x");
+        assert_eq!(
+            found[0].subject,
+            Subject::Entity("Post".into()),
+            "{found:?}"
+        );
+    }
+}
+
+/// What a change reads of the rows that it writes is not what it follows references to.
+#[test]
+fn what_a_change_checks_is_told_apart_from_what_it_refers_to() {
+    let help = |structure| {
+        let found = found_of(SALES, "dynamodb", structure);
+        let found = found.into_iter().find(|f| f.code == "W024").unwrap();
+        found.help
+    };
+    assert!(help("shops").contains("the same instance"));
+    assert!(!help("x").contains("the same instance"));
+}
+
+/// Of those that refer to an entity, the one that the change follows is to blame.
+#[test]
+fn the_reference_that_a_change_follows_is_to_blame() {
+    let text = "
+model notes
+entity User (1M) { id bigint key  name text(20, max 40) }
+entity Audit (1k) { id bigint key  by -> User as audits (avg 0.001, max 1k) }
+entity Note (10M) { id bigint key  by -> User as notes (avg 10, max 5M) }
+question n (10/s) select name from User where id = $id
+question m (10/s) select by.id from Note where id = $id
+question a (10/s) select by.id from Audit where id = $id
+change note (20k/s) insert Note
+change audit (1/day) insert Audit
+";
+    let (_, made) = designed(text, "cassandra");
+    let found = made.warnings.iter().find(|w| w.code == "W024").unwrap();
+    assert!(
+        found.message.ends_with("Note.by says (max 5,000,000)"),
+        "{found}"
+    );
+}
+
+/// A question and a change of one name are told apart, and so are their places.
+#[test]
+fn a_question_and_a_change_may_have_one_name() {
+    let text = "
+model same
+entity User (1M) { id bigint key }
+entity Post (1M) { id bigint key  user -> User as posts (avg 1, max 900k) }
+question post (1/s) select user.id from Post where id = $id
+question of (1/s) select id from Post where user.id = $u order by id limit 10
+change post (10k/s) insert Post
+";
+    let (_, made) = designed(text, "dynamodb");
+    let found = made.warnings.iter().find(|w| w.code == "W024").unwrap();
+    assert_eq!(found.subject, Subject::Change("post".into()), "{found}");
+    assert!(
+        found.message.ends_with("Post.user says (max 900,000)"),
+        "{found}"
+    );
+    assert_eq!(
+        found.diagnostic(text).span.start,
+        text.find("10k/s").unwrap()
+    );
+}
+
+/// One value that is too large for a partition is shown where its size is stated, as for a row.
+#[test]
+fn the_size_of_a_value_is_where_it_is_stated() {
+    let text = "
+model big
+entity A (10) { id int key  x blob(1MB, max 900MB) }
+question q (1/s) select x from A where id = $id
+change c (1/s) insert A
+";
+    let (_, made) = designed(text, "cassandra");
+    for code in ["W020", "W021"] {
+        let found = made.warnings.iter().find(|w| w.code == code).unwrap();
+        let at = found.diagnostic(text).span.start;
+        assert_eq!(at, text.find("900MB").unwrap(), "{found}");
+    }
+}
+
+/// A rate that is small is not nothing.
+#[test]
+fn small_rates_are_not_told_as_none() {
+    let text = "
+model rare
+entity A (10) { id int key  x blob(100MB, max 400MB) }
+question q (1/s) select x from A where id = $id
+change c (1/s) insert A
+";
+    let (_, made) = designed(text, "dynamodb");
+    let found = made.warnings.iter().find(|w| w.code == "W024").unwrap();
+    assert!(
+        found.message.contains("serves 0.2 reads a second"),
+        "{found}"
+    );
 }

@@ -368,7 +368,10 @@ fn a_given_home_stays_the_home() {
     assert!(!told.message.contains("bring it down"), "{told:?}");
     // Each way is enough.
     for way in ["bucket(id, day)", "hash(id, 128)"] {
-        assert!(told.help.contains(&format!("`{way}`")), "{told:?}");
+        assert!(
+            told.help.contains(&format!("`by room.id, {way}`")),
+            "{told:?}"
+        );
         let block = block.replace("room.id", &format!("room.id, {way}"));
         let (_, made) = given("m", TALKS, &block, &options("cassandra"));
         let still = made.warnings.iter().find(|w| w.code == "W020");

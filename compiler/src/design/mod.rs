@@ -46,7 +46,7 @@ pub use options::free_order;
 pub(crate) use options::{determines, maintainable};
 pub use plan::{Aggregation, Bound, Estimate, Get, Op, Output, Plan, StructureId, Sub, Term, Test};
 pub use shape::{key_paths, reference_paths};
-pub(crate) use sizes::grouped;
+pub(crate) use sizes::shown;
 pub use sizes::{Finding, Heat, Sizes, Subject};
 pub use writes::{Purpose, WritePlan, WriteStep};
 

@@ -146,7 +146,11 @@ impl Stats<'_> {
     /// Where how often instances are inserted says how long they take, there are as many buckets as
     /// that takes: fewer instances are in fewer buckets, which are no smaller.
     fn pace(&self, scope: &Scope, part: &Expr, most: &mut Most) {
-        let Expr::Call(_, times) = part else { return };
+        // The hash of a key is no bucket of time: how often instances come does not make it smaller.
+        let times = match part {
+            Expr::Call(width, times) if width.rounds_time() => times,
+            _ => return,
+        };
         let Some(owner) = self.time_of(scope, times) else {
             return;
         };

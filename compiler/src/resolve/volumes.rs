@@ -1,6 +1,7 @@
 //! Numbers that a model states more than once: counts, averages and maxima that cannot all be true.
 
 use super::{Resolver, numbers};
+use crate::design::shown;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{Attribute, EntityId, Size, Type};
 use crate::syntax::Span;
@@ -194,15 +195,4 @@ impl Resolver<'_> {
     fn contradict(&mut self, span: Span, message: String, help: String) {
         self.report(Diagnostic::new(codes::CONTRADICTION, span, message).help(help));
     }
-}
-
-/// A number as people write it, with few digits.
-fn shown(n: f64) -> String {
-    let digits = if n < 10.0 { 2 } else { 0 };
-    let rounded = format!("{n:.digits$}");
-    if digits > 0 {
-        let short = rounded.trim_end_matches('0').trim_end_matches('.');
-        return short.to_owned();
-    }
-    crate::design::grouped(n)
 }

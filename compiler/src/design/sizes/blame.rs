@@ -1,8 +1,15 @@
 //! Which number of the model lets so many rows share a partition: one whose change makes them fewer.
 
+use super::divide::effects;
 use super::finding::{Subject, grouped};
+use crate::design::change::{Need, checks};
+use crate::design::stats::Stats;
 use crate::design::worst::{Most, Number, inserted_by};
-use crate::model::{AttributeId, Model};
+use crate::model::{AttributeId, EntityId, Model, ReferenceId};
+use crate::view::reads::RouteStep;
+
+/// How many references one after another a change is taken to follow.
+const STEPS: usize = 3;
 
 /// A declaration that is to blame.
 #[derive(Clone, Debug)]
@@ -47,12 +54,7 @@ pub(super) fn blame(model: &Model, most: &Most) -> Blame {
     };
     let name = |e| model.entity(e).name.clone();
     let (subject, says) = match most.by.iter().max_by(more) {
-        Some((Number::Referrers(r), rows)) => {
-            let r = model.reference(*r);
-            let entity = name(r.entity);
-            let says = format!("{entity}.{} says (max {})", r.name, grouped(*rows));
-            (Subject::Field(entity, r.name.clone()), says)
-        }
+        Some((Number::Referrers(r), rows)) => return referring(model, *r, *rows),
         Some((Number::Sharing(a) | Number::Elements(a), rows)) => {
             let a = model.attribute(*a);
             let entity = name(a.entity);
@@ -80,6 +82,72 @@ pub(super) fn blame(model: &Model, most: &Most) -> Blame {
     Blame {
         subject,
         says,
+        help: None,
+    }
+}
+
+/// What says that so many refer to one and the same instance of an entity that a change follows
+/// references to, and the share of what it touches that does.
+pub(super) fn followed(stats: &Stats, change: &str, to: EntityId) -> Option<(Blame, f64)> {
+    let model = stats.model;
+    let to = model.entity(to).root;
+    let effects = effects(stats, change);
+    let mut checked: Vec<Vec<ReferenceId>> = Vec::new();
+    for (need, _) in effects.iter().flat_map(|(_, e)| checks(model, e)) {
+        if let Need::Values(route, entity) = need
+            && let [RouteStep::One(r)] = route.as_slice()
+            && model.entity(entity).root == to
+        {
+            checked.push(vec![*r]);
+        }
+    }
+    // What is not checked is read where it is copied from, at the end of a longer way.
+    let touched = effects.iter().map(|(_, effect)| effect.entity);
+    let longer = || {
+        touched
+            .flat_map(|from| ways(model, from, to, STEPS))
+            .collect()
+    };
+    let ways: Vec<Vec<ReferenceId>> = if checked.is_empty() {
+        longer()
+    } else {
+        checked
+    };
+    let share = |way: &[ReferenceId]| {
+        let most: f64 = way.iter().map(|r| stats.referrers(*r).max).product();
+        let all = way.first().map(|r| stats.count(model.reference(*r).entity));
+        all.map_or(0.0, |all| (most / all.max(1.0)).min(1.0))
+    };
+    let ways = ways.iter().map(|way| (way, share(way)));
+    let (way, share) = ways.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let max = |r: &ReferenceId| stats.referrers(*r).max;
+    let most = way.iter().max_by(|a, b| max(a).total_cmp(&max(b)))?;
+    Some((referring(model, *most, max(most)), share))
+}
+
+/// The ways along references from an entity to another.
+fn ways(model: &Model, from: EntityId, to: EntityId, steps: usize) -> Vec<Vec<ReferenceId>> {
+    let mut out = Vec::new();
+    let all = (0..model.references.len() as u32).map(ReferenceId);
+    for r in all.filter(|r| model.entity(model.reference(*r).entity).root == from) {
+        let end = model.entity(model.reference(r).target).root;
+        if end == to {
+            out.push(vec![r]);
+        } else if steps > 1 {
+            let rest = ways(model, end, to, steps - 1).into_iter();
+            out.extend(rest.map(|rest| std::iter::once(r).chain(rest).collect()));
+        }
+    }
+    out
+}
+
+/// What a reference says of how many refer to one.
+fn referring(model: &Model, reference: ReferenceId, most: f64) -> Blame {
+    let r = model.reference(reference);
+    let entity = model.entity(r.entity).name.clone();
+    Blame {
+        says: format!("{entity}.{} says (max {})", r.name, grouped(most)),
+        subject: Subject::Field(entity, r.name.clone()),
         help: None,
     }
 }

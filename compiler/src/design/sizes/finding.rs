@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::codes::{self, PARTITION_LIMIT, READ_LIMIT, UNSTATED, WRITE_LIMIT};
+use crate::syntax::ast::Declaration;
 use crate::syntax::locate;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub enum Subject {
     Entity(String),
     /// A field of an entity.
     Field(String, String),
+    /// How large a field's value is, where the code is about how many share one.
+    Size(String, String),
     /// A question.
     Question(String),
     /// A change.
@@ -48,7 +51,9 @@ impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Subject::Entity(name) => write!(f, "entity {name}"),
-            Subject::Field(entity, field) => write!(f, "{entity}.{field}"),
+            Subject::Field(entity, field) | Subject::Size(entity, field) => {
+                write!(f, "{entity}.{field}")
+            }
             Subject::Question(name) => write!(f, "question {name}"),
             Subject::Change(name) => write!(f, "change {name}"),
             Subject::Structure(_, name) => write!(f, "structure {name}"),
@@ -65,13 +70,21 @@ impl std::fmt::Display for Finding {
 impl Finding {
     /// The finding at its place in the model's text; at its start where the text has changed.
     pub fn diagnostic(&self, text: &str) -> Diagnostic {
-        let (tree, _) = crate::syntax::parse(text);
+        let (mut tree, _) = crate::syntax::parse(text);
+        // A question and a change may have the same name.
+        tree.declarations.retain(|d| match self.subject {
+            Subject::Question(_) => !matches!(d, Declaration::Change(_)),
+            Subject::Change(_) => !matches!(d, Declaration::Question(_)),
+            _ => true,
+        });
         let place = match &self.subject {
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) if self.of_sharing() => {
                 locate::values(&tree, entity, field)
             }
-            Subject::Field(entity, field) => locate::field(&tree, entity, field),
+            Subject::Field(entity, field) | Subject::Size(entity, field) => {
+                locate::field(&tree, entity, field)
+            }
             Subject::Question(name) | Subject::Change(name) => {
                 locate::statement(&tree, name, self.mixes.first().map(String::as_str))
             }
@@ -96,6 +109,20 @@ impl Finding {
     pub(crate) fn of_a_partition(&self) -> bool {
         self.code == PARTITION_LIMIT.id || self.code == WRITE_LIMIT.id
     }
+}
+
+/// A number as people write it: a small one with few digits, but never as nothing where it is not.
+pub(crate) fn shown(n: f64) -> String {
+    if n >= 10.0 || n <= 0.0 || !n.is_finite() {
+        return grouped(n);
+    }
+    // Two digits after the point, or as many as tell two digits of the number.
+    let digits = (1.0 - n.log10().floor()).clamp(2.0, 20.0) as usize;
+    let rounded = format!("{n:.digits$}");
+    rounded
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 /// A number with its digits in groups of three: `602,203,012`.

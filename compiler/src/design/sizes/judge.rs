@@ -1,12 +1,13 @@
 //! What a target cannot hold or serve: which limit, and the number of the model that breaks it.
 
-use super::blame::{Blame, blame, unstated, values_of};
-use super::finding::{Finding, Subject, grouped};
-use super::{Heat, Sizes, contents, largest_key, regular};
+use super::blame::{Blame, blame, followed, unstated, values_of};
+use super::divide::{Divider, Excess};
+use super::finding::{Finding, Subject, grouped, shown};
+use super::{Heat, Sizes, alone, contents, largest_key, regular};
 use crate::design::Target;
 use crate::design::assumed::FEW;
 use crate::design::display::Printer;
-use crate::design::spread::{FILL, WIDTHS, narrowest, spread, time_of, unspread};
+use crate::design::spread::{narrowest, spread, unspread};
 use crate::design::stats::Stats;
 use crate::design::target::Throughput;
 use crate::design::worst::Most;
@@ -14,10 +15,9 @@ use crate::diagnostic::Code;
 use crate::diagnostic::codes::{
     COLLECTION_LIMIT, KEY_LIMIT, PARTITION_LIMIT, READ_LIMIT, ROW_LIMIT, UNSTATED, WRITE_LIMIT,
 };
-use crate::model::{Expr, Function, Leaf, Many, Model, Reference, Type, own};
-use crate::value::Value;
+use crate::model::{Expr, Leaf, Many, Model, Type};
 use crate::view::typing::Scope;
-use crate::view::{Kind, Structure, key_size};
+use crate::view::{Structure, key_size};
 
 /// Everything about one structure that the target cannot hold or serve.
 pub(crate) fn findings(
@@ -27,26 +27,20 @@ pub(crate) fn findings(
     sizes: &Sizes,
     given: bool,
 ) -> Vec<Finding> {
-    let judge = Judge {
+    let mut judge = Judge {
         model,
         target,
         s,
         given,
+        heat: sizes.heat.as_ref(),
+        excess: Excess::default(),
     };
     let limits = &target.limits;
-    let partition = [
-        ("rows", sizes.partition_rows_max, limits.partition_rows),
-        (
-            "values",
-            sizes.partition_values_max,
-            limits.partition_values,
-        ),
-        ("bytes", sizes.partition_bytes_max, limits.partition_bytes),
-    ];
+    let large = judge.beyond(sizes);
+    judge.excess = judge.excess_of(!large.is_empty());
     let mut found: Vec<Finding> = Vec::new();
-    for (what, size, limit) in partition {
-        found.extend(judge.partition(what, size, limit, sizes));
-    }
+    found.extend(judge.one_row(sizes));
+    found.extend(judge.partition(&large));
     found.extend(judge.row(sizes.row_bytes_max));
     found.extend(judge.collection(sizes.collection_elements_max));
     if largest_key(model, s) > limits.key_bytes {
@@ -79,6 +73,16 @@ struct Judge<'a> {
     s: &'a Structure,
     /// A person chose its key: nobody has tried to spread it.
     given: bool,
+    heat: Option<&'a Heat>,
+    /// Of what a partition has too much that dividing it would bring down.
+    excess: Excess,
+}
+
+/// An extent of a partition that is beyond its limit.
+struct Beyond {
+    what: &'static str,
+    size: f64,
+    limit: f64,
 }
 
 impl Judge<'_> {
@@ -102,82 +106,120 @@ impl Judge<'_> {
         }
     }
 
-    /// What a person can write to divide a partition that is so much too large, in terms of the
-    /// structure: only what is enough, and as little of it as that.
-    fn spreading(&self, times: f64) -> String {
-        let printer = Printer::of_structure(self.model, self.s);
-        let scope = Scope::new(self.model, self.s.anchor, &self.s.over);
-        let stats = self.target.stats(self.model);
-        let parts = self.s.clustering.iter().map(|(part, _)| part);
-        let enough = |part: Expr| {
-            let mut cut = self.s.clone();
-            cut.partition.push(part);
-            let rows = stats.largest(&cut).rows;
-            rows * times <= stats.largest(self.s).rows
-        };
-        let mut ways = Vec::new();
-        let timed = |part| {
-            let time = time_of(&scope.type_of(self.model, &[], part).0, part)?;
-            let fits = |w: &&Function| enough(Expr::Call(**w, vec![time.clone()]));
-            let width = WIDTHS.iter().find(fits)?;
-            Some(format!(
-                "`bucket({}, {})`",
-                printer.expr(part),
-                width.name()
-            ))
-        };
-        ways.extend(parts.clone().find_map(timed));
-        let salts = std::iter::successors(Some(2), |n| Some(n * 2)).take_while(|n| *n <= 256);
-        let of = |part: &Expr, n: i64| {
-            Expr::Call(
-                Function::Hash,
-                vec![part.clone(), Expr::Const(Value::Int(n))],
-            )
-        };
-        if let Some(last) = parts.clone().next_back()
-            && let Some(n) = salts.into_iter().find(|n| enough(of(last, *n)))
-        {
-            ways.push(format!("`hash({}, {n})`", printer.expr(last)));
-        }
-        let own = |part: &Expr| own(self.model, self.s.anchor, part).is_some();
-        let plain = self.s.kind == Kind::Lists && self.s.over.is_empty();
-        if plain && !self.s.partition.is_empty() && self.s.partition.iter().all(own) {
-            let rows = (stats.largest(self.s).rows / times).max(1.0).floor();
-            let shared: Vec<String> = self.s.partition.iter().map(|e| printer.expr(e)).collect();
-            ways.push(format!("`split({}, {rows})`", shared.join(", ")));
-        }
-        if ways.is_empty() {
-            return "put one more value into `by`, and let the questions give it by `=`".into();
-        }
-        format!("write {} behind what stands in `by`", ways.join(" or "))
+    /// What a partition has too much of because of how many rows share it.
+    fn beyond(&self, sizes: &Sizes) -> Vec<Beyond> {
+        let limits = &self.target.limits;
+        let bytes = limits.partition_bytes.filter(|_| !self.of_one_row(sizes));
+        let extents = [
+            ("rows", sizes.partition_rows_max, limits.partition_rows),
+            (
+                "values",
+                sizes.partition_values_max,
+                limits.partition_values,
+            ),
+            ("bytes", sizes.partition_bytes_max, bytes),
+        ];
+        let beyond = extents.into_iter().filter_map(|(what, size, limit)| {
+            let limit = limit.filter(|l| size > *l)?;
+            Some(Beyond { what, size, limit })
+        });
+        beyond.collect()
     }
 
-    fn partition(
-        &self,
-        what: &str,
-        size: f64,
-        limit: Option<f64>,
-        sizes: &Sizes,
-    ) -> Option<Finding> {
-        let limit = limit.filter(|l| size > *l)?;
-        let stats = self.target.stats(self.model);
-        // Where one row is too large for a partition, no fewer rows help.
-        if what == "bytes" && sizes.row_bytes_max >= size {
-            let (widest, bytes) = self.widest()?;
-            let name = Printer::of_structure(self.model, self.s).expr(widest);
-            let message = format!(
-                "{}: a partition's bytes may grow to {}, {} allows {}: one row may, of which \
-                 `{name}` takes up to {}",
-                self.s.name,
-                grouped(size),
-                self.target.name,
-                grouped(limit),
-                grouped(bytes),
-            );
-            let help = "state a smaller `max`, or move what is large to an entity of its own";
-            let (subject, found) = (self.blamed(widest), (size, limit));
-            return Some(self.finding(PARTITION_LIMIT, subject, found, message, help.into()));
+    /// Whether it is one row that decides how many bytes a partition takes: then no fewer rows help.
+    fn of_one_row(&self, sizes: &Sizes) -> bool {
+        let regular = regular(&self.target.stats(self.model), self.s);
+        alone(self.target, &regular, sizes.row_bytes_max) >= sizes.partition_bytes_max
+    }
+
+    /// Of what there is too much. A question's reads are those of one answer, which gathers all
+    /// pieces; so are those of a change that follows references to one and the same instance.
+    fn excess_of(&self, sizes: bool) -> Excess {
+        let limits = &self.target.limits;
+        let Some(heat) = self.heat else {
+            return Excess {
+                sizes,
+                ..Excess::default()
+            };
+        };
+        let own = || {
+            let reader = heat.readers.first().map(|(by, _)| self.reader(by));
+            matches!(&reader, Some(Subject::Change(by)) if self.referred(by).is_none())
+        };
+        Excess {
+            sizes,
+            writes: broken(heat.write_units, limits.partition_writes).is_some(),
+            reads: broken(heat.read_units, limits.partition_reads).is_some() && own(),
         }
+    }
+
+    /// What a person can write to divide the partitions: one proposal for all that there is too much
+    /// of, so that no two findings of a structure contradict each other; for what is asked alone
+    /// where nothing does for all.
+    fn remedy(&self, own: Excess) -> Option<String> {
+        if !self.given {
+            return None;
+        }
+        let readers = self.heat.iter().flat_map(|heat| &heat.readers);
+        let divided = readers.filter(|(by, _)| {
+            matches!(self.reader(by), Subject::Change(_)) && self.referred(by).is_none()
+        });
+        let divided = divided.map(|(by, _)| by.clone()).collect();
+        let divider = Divider::new(self.model, self.target, self.s, self.heat, divided);
+        let written = |of: Excess| {
+            let ways = divider.ways(of).into_iter();
+            let ways: Vec<String> = ways.map(|way| format!("`by {way}`")).collect();
+            (!ways.is_empty()).then(|| format!("write {}", ways.join(" or ")))
+        };
+        // What is hot is so for reads and writes alike: they are told the same where that does.
+        let rates = Excess {
+            sizes: own.sizes,
+            ..self.excess
+        };
+        let some = |of: Excess| {
+            let left = listed(&self.excess.beside(of));
+            let way = written(of).filter(|_| !left.is_empty())?;
+            Some(format!("{way}, which is not enough for {left}"))
+        };
+        let own = || some(own).filter(|_| own != rates);
+        written(self.excess).or_else(|| some(rates)).or_else(own)
+    }
+
+    /// Where one row is too large for a partition.
+    fn one_row(&self, sizes: &Sizes) -> Option<Finding> {
+        let size = sizes.partition_bytes_max;
+        let limit = self.target.limits.partition_bytes;
+        let limit = limit.filter(|l| size > *l && self.of_one_row(sizes))?;
+        let (widest, bytes) = self.widest()?;
+        let name = Printer::of_structure(self.model, self.s).expr(widest);
+        let message = format!(
+            "{}: a partition's bytes may grow to {}, {} allows {}: one row may, of which `{name}` \
+             takes up to {}",
+            self.s.name,
+            grouped(size),
+            self.target.name,
+            grouped(limit),
+            grouped(bytes),
+        );
+        let help = "state a smaller `max`, or move what is large to an entity of its own";
+        let subject = match self.blamed(widest) {
+            Subject::Field(entity, field) => Subject::Size(entity, field),
+            other => other,
+        };
+        Some(self.finding(
+            PARTITION_LIMIT,
+            subject,
+            (size, limit),
+            message,
+            help.into(),
+        ))
+    }
+
+    /// Where too many rows share a partition: one finding, whichever of its extents are too large.
+    fn partition(&self, large: &[Beyond]) -> Option<Finding> {
+        let times = |b: &Beyond| b.size / b.limit;
+        let most = large.iter().max_by(|a, b| times(a).total_cmp(&times(b)))?;
+        let stats = self.target.stats(self.model);
         let Blame {
             subject,
             says,
@@ -188,24 +230,44 @@ impl Judge<'_> {
         } else {
             ", and neither buckets nor salts bring it down"
         };
-        let message = format!(
-            "{}: a partition's {what} may grow to {}, {} allows {}{tried}: {says}",
-            self.s.name,
-            grouped(size),
-            self.target.name,
-            grouped(limit),
-        );
+        let message = format!("{}: {}{tried}: {says}", self.s.name, self.outgrown(large));
         let smaller =
             help.unwrap_or_else(|| "state a smaller number if this one is too careful".into());
         let help = if self.given {
-            format!("{}; or {smaller}", self.spreading(size / (limit * FILL)))
+            let own = Excess {
+                sizes: true,
+                ..Excess::default()
+            };
+            let remedy = self.remedy(own).unwrap_or_else(|| {
+                "put one more value into `by`, and let the questions give it by `=`".into()
+            });
+            format!("{remedy}; or {smaller}")
         } else {
             format!(
                 "{smaller}, or let the questions give one more value by `=`, so that it divides the \
                  partition"
             )
         };
-        Some(self.finding(PARTITION_LIMIT, subject, (size, limit), message, help))
+        let found = (most.size, most.limit);
+        Some(self.finding(PARTITION_LIMIT, subject, found, message, help))
+    }
+
+    /// To what a partition may grow, beside what is allowed.
+    fn outgrown(&self, large: &[Beyond]) -> String {
+        let target = &self.target.name;
+        if let [Beyond { what, size, limit }] = large {
+            let (size, limit) = (grouped(*size), grouped(*limit));
+            return format!("a partition's {what} may grow to {size}, {target} allows {limit}");
+        }
+        let sizes = large
+            .iter()
+            .map(|b| format!("{} {}", grouped(b.size), b.what));
+        let limits = large.iter().map(|b| grouped(b.limit));
+        format!(
+            "a partition may grow to {}, {target} allows {}",
+            listed(&sizes.collect::<Vec<_>>()),
+            listed(&limits.collect::<Vec<_>>())
+        )
     }
 
     /// The value that takes most bytes of a row, and how many.
@@ -323,25 +385,31 @@ impl Judge<'_> {
     fn reads(&self, heat: &Heat) -> Option<Finding> {
         let limit = broken(heat.read_units, self.target.limits.partition_reads)?;
         let (by, units) = heat.readers.first()?;
-        let subject = self.statement(by);
-        let (says, help) = match subject {
-            Subject::Change(_) => (
-                self.referred().unwrap_or_else(|| self.crowd().says),
+        let subject = self.reader(by);
+        let referred = match subject {
+            Subject::Change(_) => self.referred(by),
+            _ => None,
+        };
+        let help = match (&subject, &referred) {
+            (Subject::Change(_), Some(_)) => {
                 "make the rate smaller by gathering several in one change: each of them reads the \
-                 same instance, to check that it is there or to learn what it says",
-            ),
-            _ if self.given => (
-                self.crowd().says,
+                 same instance, to check that it is there or to learn what it says"
+                    .into()
+            }
+            (Subject::Change(_), None) => self.fewer(Excess {
+                reads: true,
+                ..Excess::default()
+            }),
+            _ if self.given => {
                 "keep its answers in a cache, or let the question give one more value by `=` and put \
                  that into `by`; where it asks for a range of a time, write `bucket(…)` there, so \
                  that it reads few of the buckets; `hash(…)` does not help, as each read gathers all \
-                 of them",
-            ),
-            _ => (
-                self.crowd().says,
-                "keep its answers in a cache, or let the question give one more value by `=`; \
-                 salts do not help, as each read gathers all of them",
-            ),
+                 of them"
+                    .into()
+            }
+            _ => "keep its answers in a cache, or let the question give one more value by `=`; \
+                  salts do not help, as each read gathers all of them"
+                .into(),
         };
         let tried = if self.given {
             ""
@@ -352,13 +420,14 @@ impl Judge<'_> {
         let (counted, allowed) = rates("reads", heat.reads, heat.read_units, throughput);
         let message = format!(
             "{}: its hottest partition serves {counted}, {} allows {allowed}{tried}: `{by}` takes \
-             {}, and {says}",
+             {}, and {}",
             self.s.name,
             self.target.name,
-            grouped(*units),
+            shown(*units),
+            referred.unwrap_or_else(|| self.crowd()).says,
         );
         let found = (heat.read_units, limit);
-        Some(self.finding(READ_LIMIT, subject, found, message, help.into()))
+        Some(self.finding(READ_LIMIT, subject, found, message, help))
     }
 
     fn writes(&self, heat: &Heat) -> Option<Finding> {
@@ -376,27 +445,25 @@ impl Judge<'_> {
              and {}",
             self.s.name,
             self.target.name,
-            grouped(*units),
+            shown(*units),
             self.crowd().says
         );
-        let own = self.s.clustering.last();
-        let help = match own.filter(|_| self.given) {
-            Some((last, _)) => {
-                let last = Printer::of_structure(self.model, self.s).expr(last);
-                format!("write `hash({last}, 16)` behind what stands in `by`, with enough salts")
-            }
-            None => "make the rate smaller by gathering several in one change, or ask for \
-                     something that is not kept in one row for all of them"
-                .into(),
-        };
-        let subject = self.statement(by);
-        Some(self.finding(
-            WRITE_LIMIT,
-            subject,
-            (heat.write_units, limit),
-            message,
-            help,
-        ))
+        let help = self.fewer(Excess {
+            writes: true,
+            ..Excess::default()
+        });
+        let subject = Subject::Change(by.clone());
+        let found = (heat.write_units, limit);
+        Some(self.finding(WRITE_LIMIT, subject, found, message, help))
+    }
+
+    /// What to do about a partition that changes write, or read before they do, too often.
+    fn fewer(&self, own: Excess) -> String {
+        self.remedy(own).unwrap_or_else(|| {
+            "make the rate smaller by gathering several in one change, or ask for something that is \
+             not kept in one row for all of them"
+                .into()
+        })
     }
 
     /// Why so many rows share what is not spread of a partition.
@@ -451,28 +518,42 @@ impl Judge<'_> {
             && within(extents.bytes, limits.partition_bytes)
     }
 
-    /// What says that so many refer to one of the structure's instances, of all that do.
-    fn referred(&self) -> Option<String> {
-        let model = self.model;
-        let root = |e| model.entity(e).root;
-        let to = model.references.iter();
-        let to = to.filter(|r| root(r.target) == root(self.s.anchor));
-        let share = |r: &&Reference| r.max / model.root(r.entity).count.max(1.0);
-        let most = to.max_by(|a, b| share(a).total_cmp(&share(b)))?;
-        let entity = &model.entity(most.entity).name;
-        Some(format!(
-            "{entity}.{} says (max {})",
-            most.name,
-            grouped(most.max)
-        ))
+    /// What says that so many refer to one of the structure's instances, where that is why a change
+    /// reads it: its partition holds less of what the change touches.
+    fn referred(&self, change: &str) -> Option<Blame> {
+        let stats = self.target.stats(self.model);
+        let (blame, share) = followed(&stats, change, self.s.anchor)?;
+        let spread = spread(self.model, self.s);
+        let before = spread.as_ref().map_or(self.s.partition.len(), |s| s.before);
+        let shared: Vec<&Expr> = self.s.partition.iter().take(before).collect();
+        let salts = spread.and_then(|s| s.salts).unwrap_or(1) as f64;
+        (share >= stats.share(self.s, &shared) / salts).then_some(blame)
     }
 
-    fn statement(&self, name: &str) -> Subject {
-        if self.model.questions.iter().any(|q| q.name == name) {
-            Subject::Question(name.into())
-        } else {
-            Subject::Change(name.into())
+    /// The question or the change of that name. Where there are both, what they read is counted
+    /// together: it is the change where that has to do with the structure's instances and is not
+    /// the rarer one.
+    fn reader(&self, name: &str) -> Subject {
+        let most = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+        let mut questions = self.model.questions.iter();
+        let asked = questions.find(|q| q.name == name).map(|q| most(&q.rates));
+        let mut changes = self.model.changes.iter();
+        let change = changes.find(|c| c.name == name).map(|c| most(&c.rates));
+        match (asked, change) {
+            (Some(asked), Some(done)) if done < asked || !self.touched(name) => {
+                Subject::Question(name.into())
+            }
+            (Some(_), None) => Subject::Question(name.into()),
+            _ => Subject::Change(name.into()),
         }
+    }
+
+    /// Whether a change writes instances of the structure, or follows references to them.
+    fn touched(&self, change: &str) -> bool {
+        let stats = self.target.stats(self.model);
+        let writers = self.heat.iter().flat_map(|heat| &heat.writers);
+        writers.into_iter().any(|(by, _)| by == change)
+            || followed(&stats, change, self.s.anchor).is_some()
     }
 
     /// The declaration that says how large a value is.
@@ -513,13 +594,24 @@ fn broken(units: f64, limit: Option<Throughput>) -> Option<f64> {
 
 /// A rate and what is allowed of it, in units where the target counts bytes.
 fn rates(what: &str, rate: f64, units: f64, limit: Option<Throughput>) -> (String, String) {
-    let counted = format!("{} {what} a second", grouped(rate));
+    let counted = format!("{} {what} a second", shown(rate));
     let allowed = limit.map_or(String::new(), |l| grouped(l.per_second));
     match limit.and_then(|l| l.unit_bytes) {
         Some(_) => (
-            format!("{counted} ({} units)", grouped(units)),
+            format!("{counted} ({} units)", shown(units)),
             format!("{allowed} units"),
         ),
         None => (counted, allowed),
+    }
+}
+
+/// Words as they are listed in a sentence.
+fn listed(words: &[String]) -> String {
+    match words {
+        [first @ .., before, last] => {
+            let first: String = first.iter().map(|word| format!("{word}, ")).collect();
+            format!("{first}{before} and {last}")
+        }
+        _ => words.concat(),
     }
 }

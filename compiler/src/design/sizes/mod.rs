@@ -1,12 +1,13 @@
 //! How large a structure gets and how hot: averages for the price, maxima for the limits.
 
 mod blame;
+mod divide;
 mod finding;
 mod heat;
 mod judge;
 
-pub(crate) use finding::grouped;
 pub use finding::{Finding, Subject};
+pub(crate) use finding::{grouped, shown};
 pub use heat::Heat;
 pub(crate) use heat::{Flows, Thermometer, write_units};
 pub(crate) use judge::findings;
@@ -74,7 +75,7 @@ impl Sizes {
             partition_rows_max: rows_max,
             partition_values_max: largest.values,
             // Of many rows the usual ones, of few the largest one decides.
-            partition_bytes_max: largest.bytes.max(row_max),
+            partition_bytes_max: largest.bytes.max(alone(target, &regular, row_max)),
             row_bytes_max: row_max,
             key_bytes_max: key_max,
             collection_elements_max: elements,
@@ -82,6 +83,11 @@ impl Sizes {
             heat,
         }
     }
+}
+
+/// Bytes of a partition that holds one row of so many, with what the target keeps beside its values.
+fn alone(target: &Target, regular: &Columns, row: f64) -> f64 {
+    row + target.layout.value_bytes * regular.count
 }
 
 /// The columns that a structure keeps beside its key, as far as they are settled.

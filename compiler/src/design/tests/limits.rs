@@ -80,7 +80,7 @@ fn mended(model: &Model, finding: &Finding) -> Model {
             let at = named(&model, name);
             model.entities[at].count = 1.0;
         }
-        Subject::Field(entity, field) => {
+        Subject::Field(entity, field) | Subject::Size(entity, field) => {
             let entity = named(&model, entity);
             let count = model.entities[entity].count;
             let of = |e: crate::model::EntityId| e.index() == entity;
@@ -149,7 +149,7 @@ fn what_is_blamed_mends_it() {
             }
             let kind = match finding.subject {
                 Subject::Entity(_) => "count",
-                Subject::Field(..) => "field",
+                Subject::Field(..) | Subject::Size(..) => "field",
                 _ => "rate",
             };
             *mends.entry(format!("{} {kind}", finding.code)).or_default() += 1;
