@@ -66,15 +66,15 @@ impl Finding {
     /// The finding at its place in the model's text; at its start where the text has changed.
     pub fn diagnostic(&self, text: &str) -> Diagnostic {
         let (tree, _) = crate::syntax::parse(text);
+        let mix = self.mixes.first().map(String::as_str);
         let place = match &self.subject {
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) if self.of_sharing() => {
                 locate::values(&tree, entity, field)
             }
             Subject::Field(entity, field) => locate::field(&tree, entity, field),
-            Subject::Question(name) | Subject::Change(name) => {
-                locate::statement(&tree, name, self.mixes.first().map(String::as_str))
-            }
+            Subject::Question(name) => locate::question(&tree, name, mix),
+            Subject::Change(name) => locate::change(&tree, name, mix),
             Subject::Structure(schema, name) => locate::structure(&tree, schema, name),
         };
         let code = codes::ALL.iter().find(|c| c.id == self.code);
