@@ -974,3 +974,29 @@ fn an_order_is_missed_where_the_rows_come_from() {
         "{found:?}"
     );
 }
+
+/// A reference that is one to one tells instances apart, because a second one is refused; one that
+/// may be absent does not, and neither does a part of its key.
+#[test]
+fn a_key_of_a_one_to_one_reference_is_complete() {
+    let overwrites = |reference: &str, by: &str| {
+        let text = format!(
+            "model m\nentity User (2M) {{\n  org int key\n  id bigint key\n}}\n\
+             entity Profile (2M) {{\n  no bigint key\n  owner {reference}\n  bio text(99)\n}}\n\
+             question q (9/s)  select bio from Profile where owner.org = $o and owner.id = $u\n\
+             schema s {{\n  users lists User by org, id\n  profiles lists Profile by no keep *\n  \
+             x lists Profile by {by} keep bio\n}}\n"
+        );
+        let (model, found) = querent_compiler::parse("m", &text);
+        assert!(model.is_some(), "{found:?}");
+        found.iter().any(|d| d.code.id == "W010")
+    };
+    assert!(!overwrites(
+        "-> User as profile (max 1)",
+        "owner.org, owner.id"
+    ));
+    assert!(!overwrites("-> User as profile (max 1)", "owner"));
+    assert!(overwrites("-> User as profile (max 1)", "owner.id"));
+    assert!(overwrites("-> User ? as profile (max 1)", "owner"));
+    assert!(overwrites("-> User as profiles (avg 1, max 2)", "owner"));
+}
