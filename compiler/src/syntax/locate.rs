@@ -106,3 +106,22 @@ pub fn structure(ast: &Ast, schema: &str, name: &str) -> Option<Span> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question and a change may have one name: each is found by its kind.
+    #[test]
+    fn statements_of_one_name_are_told_apart() {
+        let text = "model m\nentity Post (1M) {\n  id bigint key\n}\n\
+                    question post (1/s) select id from Post where id = $id\n\
+                    change post (10k/s) insert Post\n";
+        let (tree, _) = crate::syntax::parse(text);
+        let at = |span: Option<Span>| span.and_then(|s| text.get(s.start..s.end));
+        let rate = |of: Option<Span>| at(of).map(|rate| rate.trim_end_matches("/s").to_owned());
+        assert_eq!(rate(question(&tree, "post", None)).as_deref(), Some("1"));
+        assert_eq!(rate(change(&tree, "post", None)).as_deref(), Some("10k"));
+        assert_eq!(question(&tree, "posts", None), None);
+    }
+}
