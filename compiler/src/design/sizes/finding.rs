@@ -32,6 +32,8 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
+    /// The model as a whole.
+    Model,
     /// An entity.
     Entity(String),
     /// A field of an entity.
@@ -47,6 +49,7 @@ pub enum Subject {
 impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Subject::Model => f.write_str("the model"),
             Subject::Entity(name) => write!(f, "entity {name}"),
             Subject::Field(entity, field) => write!(f, "{entity}.{field}"),
             Subject::Question(name) => write!(f, "question {name}"),
@@ -68,12 +71,16 @@ impl Finding {
         let (tree, _) = crate::syntax::parse(text);
         let mix = self.mixes.first().map(String::as_str);
         let place = match &self.subject {
+            Subject::Model => tree.name.as_ref().map(|name| name.span),
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) if self.of_sharing() => {
                 locate::values(&tree, entity, field)
             }
             Subject::Field(entity, field) => locate::field(&tree, entity, field),
-            Subject::Question(name) => locate::question(&tree, name, mix),
+            // A find of a change that nothing answers is told by its name alone.
+            Subject::Question(name) => {
+                locate::question(&tree, name, mix).or_else(|| locate::change(&tree, name, mix))
+            }
             Subject::Change(name) => locate::change(&tree, name, mix),
             Subject::Structure(schema, name) => locate::structure(&tree, schema, name),
         };

@@ -1,10 +1,12 @@
 //! How large a structure gets and how hot: averages for the price, maxima for the limits.
 
 mod blame;
+mod clustering;
 mod finding;
 mod heat;
 mod judge;
 
+pub(crate) use clustering::long_clustering;
 pub(crate) use finding::grouped;
 pub use finding::{Finding, Subject};
 pub use heat::Heat;
