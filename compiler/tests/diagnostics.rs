@@ -128,7 +128,7 @@ entity User (2M) {
   score   float?
   home    { city text(15), at point }
   tags    set<text(10)> (avg 3, max 40)
-  extra   map<text(8), any>
+  extra   map<text(8), any> (max 9)
   follows ->> User (avg 200, max 7k) as followers (avg 200, max 300k) { at timestamp }
 }
 entity Post (40M) {
@@ -597,7 +597,7 @@ fn findings_of_entities() {
             "entity A (5) { id int key\n b -> B as as_ (max 1) }",
             &["E011"],
         ),
-        ("entity A (5) { id list<int> key }", &["E021"]),
+        ("entity A (5) { id list<int> (max 9) key }", &["E021"]),
         ("entity A (5) { id any key }", &["E021"]),
         (
             "entity A (5) { id int key }\nentity B is A (2) { x int key }",
@@ -644,7 +644,10 @@ fn findings_of_entities() {
         ("entity A (5) { id int key\n a {} }", &["E028"]),
         ("entity A (5) { id int(5) key }", &["E028"]),
         ("entity A (5) { id int key\n a set<{ x int }> }", &["E028"]),
-        ("entity A (5) { id int key\n a list<int?> }", &["E028"]),
+        (
+            "entity A (5) { id int key\n a list<int?> (max 9) }",
+            &["E028"],
+        ),
         (
             "entity A (5) { id int key\n a text(20, max 10) }",
             &["E026"],
