@@ -7,7 +7,7 @@ use querent_compiler::diagnostic::{Style, codes, to_json, to_text};
 use std::collections::BTreeMap;
 
 /// Codes of a text; with a target also those that its design gives.
-fn codes_of(text: &str, on: Option<&str>) -> Vec<&'static str> {
+fn codes_of(text: &str, on: Option<&str>, structures: Option<usize>) -> Vec<&'static str> {
     let (model, found) = querent_compiler::parse("test.querent", text);
     assert_eq!(
         model.is_none(),
@@ -19,9 +19,14 @@ fn codes_of(text: &str, on: Option<&str>) -> Vec<&'static str> {
     if let (Some(model), Some(target)) = (model, on) {
         let mut options = Options::embedded();
         options.target = target::named(target).unwrap();
+        let limits = &mut options.target.limits;
+        limits.structures = structures.unwrap_or(limits.structures);
         options.given = model.schemas.last().cloned();
-        let design = design(&model, &options).unwrap();
-        let found = design.warnings.iter().map(|w| w.diagnostic(text).code.id);
+        let found = match design(&model, &options) {
+            Ok(design) => design.warnings,
+            Err(error) => vec![error.finding()],
+        };
+        let found = found.iter().map(|w| w.diagnostic(text).code.id);
         codes.extend(found);
     }
     codes
@@ -31,6 +36,8 @@ fn codes_of(text: &str, on: Option<&str>) -> Vec<&'static str> {
 struct Example {
     /// The target that it is designed for.
     target: Option<String>,
+    /// How many structures that target is to allow.
+    structures: Option<usize>,
     /// Whether it shows what is wrong.
     wrong: bool,
     text: String,
@@ -52,8 +59,10 @@ fn sections() -> BTreeMap<String, (String, Vec<Example>)> {
                 let (fence, text) = b.split_once('\n').unwrap();
                 let mut words = fence.split(',');
                 let target = words.clone().find_map(|w| w.strip_prefix("target="));
+                let structures = words.clone().find_map(|w| w.strip_prefix("structures="));
                 Example {
                     target: target.map(str::to_owned),
+                    structures: structures.map(|n| n.parse().unwrap()),
                     wrong: words.any(|w| w.starts_with("error=")),
                     text: text.split("```").next().unwrap().to_owned(),
                 }
@@ -79,7 +88,7 @@ fn every_code_has_a_section_whose_examples_are_true() {
             code.id
         );
         for block in wrong {
-            let found = codes_of(&block.text, block.target.as_deref());
+            let found = codes_of(&block.text, block.target.as_deref(), block.structures);
             let unexpected =
                 |c: &&'static str| *c != code.id && c.starts_with('E') && code.id != "E001";
             assert!(
@@ -90,7 +99,7 @@ fn every_code_has_a_section_whose_examples_are_true() {
             assert!(!found.iter().any(unexpected), "{}: also {found:?}", code.id);
         }
         for block in right {
-            let found = codes_of(&block.text, block.target.as_deref());
+            let found = codes_of(&block.text, block.target.as_deref(), block.structures);
             assert!(
                 found.iter().all(|c| c.starts_with('W') && *c != code.id),
                 "{} after all: {found:?}",
@@ -119,7 +128,7 @@ entity User (2M) {
   score   float?
   home    { city text(15), at point }
   tags    set<text(10)> (avg 3, max 40)
-  extra   map<text(8), any>
+  extra   map<text(8), any> (max 9)
   follows ->> User (avg 200, max 7k) as followers (avg 200, max 300k) { at timestamp }
 }
 entity Post (40M) {
@@ -588,7 +597,7 @@ fn findings_of_entities() {
             "entity A (5) { id int key\n b -> B as as_ (max 1) }",
             &["E011"],
         ),
-        ("entity A (5) { id list<int> key }", &["E021"]),
+        ("entity A (5) { id list<int> (max 9) key }", &["E021"]),
         ("entity A (5) { id any key }", &["E021"]),
         (
             "entity A (5) { id int key }\nentity B is A (2) { x int key }",
@@ -635,7 +644,10 @@ fn findings_of_entities() {
         ("entity A (5) { id int key\n a {} }", &["E028"]),
         ("entity A (5) { id int(5) key }", &["E028"]),
         ("entity A (5) { id int key\n a set<{ x int }> }", &["E028"]),
-        ("entity A (5) { id int key\n a list<int?> }", &["E028"]),
+        (
+            "entity A (5) { id int key\n a list<int?> (max 9) }",
+            &["E028"],
+        ),
         (
             "entity A (5) { id int key\n a text(20, max 10) }",
             &["E026"],

@@ -981,3 +981,63 @@ change c (1/s) insert A
         "{found}"
     );
 }
+
+/// Where the facts alone need more structures than there may be, both numbers are told.
+#[test]
+fn too_many_structures_are_counted() {
+    let entities = (0..210).map(|i| format!("entity E{i} (1k) {{\n  id int key\n  x int\n}}\n"));
+    let text = format!("model many\n{}", entities.collect::<String>());
+    let (model, _) = querent_compiler::parse("test.querent", &text);
+    let model = model.unwrap();
+    let mut options = Options::embedded();
+    assert!(design(&model, &options).is_ok());
+    options.target = target::named("cassandra").unwrap();
+    let error = design(&model, &options).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the facts alone need 210 structures, and this target allows 200"
+    );
+    let finding = error.finding().diagnostic(&text);
+    assert_eq!((finding.code.id, finding.span.start), ("E080", 6));
+}
+
+/// The sort key of an item has a limit of its own, below that of the whole.
+#[test]
+fn clustering_parts_have_a_limit_of_their_own() {
+    let found = |max: usize, on: &str| {
+        let text = format!(
+            "model m\nentity Post (2M) {{\n  id bigint key\n  title text(60, max {max})\n}}\n\
+             question by_title (10/s)  select id, title from Post order by title limit 10\n"
+        );
+        let (_, design) = designed(&text, on);
+        let mut long = design.warnings.into_iter().filter(|w| w.code == "W023");
+        long.find(|w| w.message.contains("clustering"))
+    };
+    let long = found(1500, "dynamodb").unwrap();
+    assert_eq!(long.subject, Subject::Field("Post".into(), "title".into()));
+    assert!(
+        (long.limit - 1024.0).abs() < 1.0 && long.found > 1500.0,
+        "{long:?}"
+    );
+    assert_eq!(found(900, "dynamodb"), None);
+    assert_eq!(found(1500, "cassandra"), None);
+}
+
+/// A collection without `max` is told of like a relationship without; a text is not.
+#[test]
+fn collections_without_a_max_are_told() {
+    let text = "model m\nentity User (1k) {\n  id bigint key\n  name text\n  face blob\n  \
+                log list<{ at timestamp, words set<text(9)> (max 9) }>\n  tags set<text(10)> (avg 5)\n  \
+                known map<text(9), list<int> (max 3)> (max 9)\n  deep map<text(9), list<int>> (max 9)\n  \
+                inner { all list<int> }\n}\n";
+    let (_, found) = querent_compiler::parse("test.querent", text);
+    let told = found.iter().filter(|d| d.code.id == "W001");
+    let told: Vec<&str> = told.map(|d| &text[d.span.start..d.span.end]).collect();
+    assert_eq!(told, ["log", "tags", "deep", "all"]);
+    let help = found.iter().find(|d| d.message.contains("tags"));
+    let help = help.and_then(|d| d.help.clone());
+    assert_eq!(
+        help.as_deref(),
+        Some("500 is assumed; write `(avg 5, max …)`")
+    );
+}

@@ -846,3 +846,182 @@ schema given {
     let names: Vec<&str> = structures.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["keep", "by", "over", "teams", "links"]);
 }
+
+/// Messages of one code.
+fn messages(design: &Design, code: &str) -> Vec<String> {
+    let of = design.warnings.iter().filter(|w| w.code == code);
+    of.map(|w| w.message.clone()).collect()
+}
+
+const POSTS: &str = "model m\n\
+                     entity User (2M) {\n  id bigint key\n}\n\
+                     entity Post (40M) {\n  id bigint key\n  at timestamp\n  title text(40, max 100)\n  \
+                     author -> User as posts (avg 20, max 10k)\n}\n\
+                     question latest (9/s)  select id, title, at from Post where author.id = $u \
+                     order by at desc limit 10\n\
+                     change post (1/s)  insert Post\n";
+
+/// What a structure is cut into makes no difference to how much of it is read: constants, salts and
+/// buckets that a directory lists bind nothing.
+#[test]
+fn pieces_that_are_all_read_are_a_scan() {
+    for by in [
+        "0",
+        "hash(id, 16)",
+        "bucket(at, month)",
+        "0, bucket(at, hour)",
+        "0, bucket(at, day), hash(id, 4)",
+    ] {
+        let block = format!(
+            "schema s {{\n  users lists User by id\n  posts lists Post by id keep *\n  \
+             x lists Post by {by} order by at desc, id desc keep title, author\n}}\n"
+        );
+        for on in ["cassandra", "dynamodb", "embedded", "mongodb"] {
+            let (_, made) = given("m", POSTS, &block, &options(on));
+            let found = messages(&made, "W030");
+            assert!(
+                matches!(found.as_slice(), [one] if one.starts_with("`latest` reads ")
+                    && one.contains(" rows of `")),
+                "{by} on {on}: {found:?}"
+            );
+        }
+    }
+    let found = |by: &str| {
+        let block = format!(
+            "schema s {{\n  users lists User by id\n  posts lists Post by id keep *\n  \
+             x lists Post by {by} order by at desc, id desc keep title, author\n}}\n"
+        );
+        let (_, made) = given("m", POSTS, &block, &options("cassandra"));
+        messages(&made, "W030")
+    };
+    // The number of rows is that of the plan: ten posts of one author are found before the end.
+    let told = "`latest` reads 20,000,000 of the 40,000,000 rows of `x`";
+    assert_eq!(found("hash(id, 16)"), [told]);
+    let none: [&str; 0] = [];
+    assert_eq!(found("author.id"), none);
+    assert_eq!(found("author.id, bucket(at, month)"), none);
+}
+
+/// A limit for which every row counts ends the reading; a range does not begin at the start.
+#[test]
+fn a_limit_or_a_range_is_no_scan() {
+    for question in [
+        "select id, at from Post order by at desc limit 5000",
+        "select id, at from Post where at > $from order by at desc limit 5000",
+    ] {
+        let model = format!(
+            "model m\nentity Post (40M) {{\n  id bigint key\n  at timestamp\n}}\n\
+             question q (9/s)  {question}\nchange post (1/s)  insert Post\n"
+        );
+        for by in ["0", "0, bucket(at, hour)", "hash(id, 16)"] {
+            let block = format!(
+                "schema s {{\n  posts lists Post by id keep *\n  \
+                 x lists Post by {by} order by at desc, id desc\n}}\n"
+            );
+            let (_, made) = given("m", &model, &block, &options("cassandra"));
+            let found = messages(&made, "W030");
+            assert!(found.is_empty(), "{question} by {by}: {found:?}");
+        }
+    }
+}
+
+/// A design that spreads what it reads as a whole is told of like one that does not.
+#[test]
+fn searches_of_spread_structures_are_found() {
+    for rate in ["1/s", "2k/s"] {
+        let model = format!(
+            "model m\nentity Post (40M) {{\n  id bigint key\n  at timestamp\n  likes int\n  \
+             shares int\n}}\n\
+             question moved (9/s)  select id, at from Post where likes + shares = $n order by at desc \
+             limit 50\n\
+             question newest (900/s)  select id, at from Post order by at desc limit 50\n\
+             change post ({rate})  insert Post\n"
+        );
+        for on in ["embedded", "mongodb", "cassandra", "dynamodb"] {
+            let made = design(&read("m", &model), &options(on)).unwrap();
+            let found = messages(&made, "W034");
+            let told = |m: &String| {
+                m.starts_with("`moved` reads 50,000 of the 40,000,000 rows of `")
+                    && m.ends_with(" and makes use of 50")
+            };
+            assert!(
+                matches!(found.as_slice(), [one] if told(one)),
+                "{rate} on {on}: {found:?}"
+            );
+        }
+    }
+}
+
+/// The rows of a nested shape are sorted for each answer like those of a question.
+#[test]
+fn orders_of_nested_shapes_are_checked() {
+    let model = "model m\n\
+                 entity Post (1M) {\n  id bigint key\n  title text(40, max 100)\n}\n\
+                 entity Comment (50M) {\n  id bigint key\n  at timestamp\n  score int\n  \
+                 post -> Post as comments (avg 50, max 40k)\n}\n\
+                 question page (100/s)  select title, comments { id, at order by at desc limit 10 } \
+                 from Post where id = $id\n\
+                 question top (100/s)  select id from Comment where post.id = $p order by score desc \
+                 limit 5\n\
+                 change comment (1/s)  insert Comment\n";
+    let block = |order: &str| {
+        format!(
+            "schema s {{\n  posts lists Post by id keep title\n  \
+             comments lists Comment by id keep *\n  \
+             of_post lists Comment by post.id order by {order} keep at, score\n}}\n"
+        )
+    };
+    let (_, made) = given("m", model, &block("id"), &options("embedded"));
+    assert_eq!(
+        messages(&made, "W031"),
+        [
+            "`of_post` does not give the order of `comments` in `page`: 50 rows are sorted for each \
+             answer",
+            "`of_post` does not give the order of `top`: 50 rows are sorted for each answer",
+        ]
+    );
+    let (_, made) = given("m", model, &block("at desc, id desc"), &options("embedded"));
+    assert_eq!(
+        messages(&made, "W031"),
+        ["`of_post` does not give the order of `top`: 50 rows are sorted for each answer"]
+    );
+}
+
+/// The structure that is told of is the one that gives the rows, not one that each is looked up in.
+#[test]
+fn an_order_is_missed_where_the_rows_come_from() {
+    let block = "schema s {\n  users lists User by id\n  posts lists Post by id keep *\n  \
+                 by_author lists Post by author.id order by day(at) desc keep title\n}\n";
+    let (_, made) = given("m", POSTS, block, &options("embedded"));
+    let found = messages(&made, "W031");
+    assert!(
+        matches!(found.as_slice(), [one] if one.starts_with("`by_author` does not give the order")),
+        "{found:?}"
+    );
+}
+
+/// A reference that is one to one tells instances apart, because a second one is refused; one that
+/// may be absent does not, and neither does a part of its key.
+#[test]
+fn a_key_of_a_one_to_one_reference_is_complete() {
+    let overwrites = |reference: &str, by: &str| {
+        let text = format!(
+            "model m\nentity User (2M) {{\n  org int key\n  id bigint key\n}}\n\
+             entity Profile (2M) {{\n  no bigint key\n  owner {reference}\n  bio text(99)\n}}\n\
+             question q (9/s)  select bio from Profile where owner.org = $o and owner.id = $u\n\
+             schema s {{\n  users lists User by org, id\n  profiles lists Profile by no keep *\n  \
+             x lists Profile by {by} keep bio\n}}\n"
+        );
+        let (model, found) = querent_compiler::parse("m", &text);
+        assert!(model.is_some(), "{found:?}");
+        found.iter().any(|d| d.code.id == "W010")
+    };
+    assert!(!overwrites(
+        "-> User as profile (max 1)",
+        "owner.org, owner.id"
+    ));
+    assert!(!overwrites("-> User as profile (max 1)", "owner"));
+    assert!(overwrites("-> User as profile (max 1)", "owner.id"));
+    assert!(overwrites("-> User ? as profile (max 1)", "owner"));
+    assert!(overwrites("-> User as profiles (avg 1, max 2)", "owner"));
+}

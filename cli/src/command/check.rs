@@ -151,11 +151,14 @@ fn designed_for_each(
             given: given.cloned(),
             ..Options::embedded()
         };
-        // What has no design is told by the commands that need one.
-        let Ok(made) = design(model, &options) else {
-            continue;
+        let findings = match design(model, &options) {
+            Ok(made) => made.warnings,
+            Err(error) => vec![Finding {
+                mixes: mix.iter().cloned().collect(),
+                ..error.finding()
+            }],
         };
-        for mut finding in made.warnings {
+        for mut finding in findings {
             let same = |f: &&mut Finding| {
                 f.code == finding.code
                     && f.structure == finding.structure

@@ -8,12 +8,16 @@
 //!   any text: on a line of its own for any lines. All commands must succeed; with `console,exit=1`
 //!   the last one exits with 1.
 //!
+//! The tables of `examples/*.md` are compared with the models beside them and with their designs
+//! (`tables.rs`).
+//!
 //! `QUERENT_DOCS=update cargo test -p querent-cli --test docs` writes the actual output into the
 //! pages; then read the difference.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod page;
+mod tables;
 mod transcript;
 
 use page::{Block, Page};

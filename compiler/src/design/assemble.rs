@@ -3,7 +3,7 @@
 
 use super::access::Access;
 use super::select::{Programme, Reader, Selection};
-use super::sizes::{Thermometer, findings};
+use super::sizes::{Thermometer, findings, long_clustering};
 use super::writes::effect_steps;
 use super::{
     Design, DesignError, Finding, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId,
@@ -134,7 +134,7 @@ pub(super) fn assemble(
                 .iter()
                 .flat_map(|w: &WritePlan| w.finds.iter().flatten()),
         ),
-        options.target.limits.key_bytes,
+        &options.target.limits,
     );
     let stats = options.target.stats(model);
     let mut thermometer = Thermometer::new(stats, &options.target, |id| {
@@ -161,7 +161,9 @@ pub(super) fn assemble(
         let heat = heats.remove(&(at as StructureId)).unwrap_or_default();
         let sizes = Sizes::of(model, &options.target, s, model.timed.then_some(heat));
         let given = at < given;
-        for finding in findings(model, &options.target, s, &sizes, given) {
+        let found = findings(model, &options.target, s, &sizes, given);
+        let clustering = long_clustering(model, &options.target, s);
+        for finding in found.into_iter().chain(clustering) {
             // What is not stated is told once, however many structures rest on it.
             let told = |f: &Finding| f.code == finding.code && f.subject == finding.subject;
             if finding.code != UNSTATED.id || !warnings.iter().any(told) {

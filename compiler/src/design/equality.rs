@@ -7,18 +7,19 @@
 //! but its design.
 
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
+use super::target::Limits;
 use crate::model::Model;
 use crate::view::{Structure, key_size, stored_types};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Marks the parts of every structure that must be hashed, so that keys fit into `limit` bytes.
+/// Marks the parts of every structure that must be hashed, so that keys fit into the limits.
 ///
 /// The largest go first: a part that is kept in order can then be as long as possible.
 pub(super) fn hash_long_parts<'p>(
     model: &Model,
     structures: &mut [Structure],
     plans: impl Iterator<Item = &'p Plan>,
-    limit: f64,
+    limits: &Limits,
 ) {
     let mut uses = Uses::default();
     plans.for_each(|plan| uses.plan(plan));
@@ -39,20 +40,28 @@ pub(super) fn hash_long_parts<'p>(
             .collect();
         left.sort_by(|&a, &b| size(b).total_cmp(&size(a)).then(a.cmp(&b)));
         let mut hashed = BTreeSet::new();
-        for part in left {
-            let total: f64 = (0..parts.len())
-                .map(|i| {
-                    if hashed.contains(&(i as u16)) {
-                        key_size::HASHED as f64
-                    } else {
-                        size(i)
-                    }
-                })
-                .sum();
-            if total <= limit {
-                break;
+        let clustering = structure.partition.len()..parts.len();
+        let within = [
+            (0..parts.len(), limits.key_bytes),
+            (clustering, limits.clustering_bytes.unwrap_or(f64::INFINITY)),
+        ];
+        for (range, limit) in within {
+            for &part in left.iter().filter(|part| range.contains(part)) {
+                let total: f64 = range
+                    .clone()
+                    .map(|i| {
+                        if hashed.contains(&(i as u16)) {
+                            key_size::HASHED as f64
+                        } else {
+                            size(i)
+                        }
+                    })
+                    .sum();
+                if total <= limit {
+                    break;
+                }
+                hashed.insert(part as u16);
             }
-            hashed.insert(part as u16);
         }
         structure.hashed = hashed.into_iter().collect();
     }

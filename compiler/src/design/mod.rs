@@ -50,6 +50,7 @@ pub(crate) use sizes::shown;
 pub use sizes::{Finding, Heat, Sizes, Subject};
 pub use writes::{Purpose, WritePlan, WriteStep};
 
+use crate::diagnostic::codes::NO_DESIGN;
 use crate::model::{Model, Schema, Split};
 use crate::view::Structure;
 use prepare::Prepared;
@@ -200,6 +201,13 @@ pub enum DesignError {
         /// Its name.
         name: String,
     },
+    /// The facts alone need more structures than the target allows.
+    TooManyStructures {
+        /// How many they need at least.
+        needed: usize,
+        /// How many there may be.
+        allowed: usize,
+    },
     /// The solver found nothing that meets all constraints.
     Infeasible,
 }
@@ -211,18 +219,57 @@ impl std::fmt::Display for DesignError {
                 write!(f, "there is no mix `{found}`: the model has plain rates")
             }
             DesignError::UnknownMix { found, known } => {
-                write!(f, "there is no mix `{found}`; the model has {}", known.join(", "))
+                write!(
+                    f,
+                    "there is no mix `{found}`; the model has {}",
+                    known.join(", ")
+                )
             }
             DesignError::Unanswerable { name } => {
                 write!(f, "no plan answers `{name}` on this target")
             }
-            DesignError::Infeasible => f.write_str(
-                "no set of structures meets all constraints of this target (most often: more structures than it allows)",
+            DesignError::TooManyStructures { needed, allowed } => write!(
+                f,
+                "the facts alone need {needed} structures, and this target allows {allowed}"
             ),
+            DesignError::Infeasible => {
+                f.write_str("no set of structures meets all constraints of this target")
+            }
         }
     }
 }
 impl std::error::Error for DesignError {}
+
+impl DesignError {
+    /// The same as a finding of a model that has no design.
+    pub fn finding(&self) -> Finding {
+        let (found, limit) = match self {
+            DesignError::TooManyStructures { needed, allowed } => (*needed, *allowed),
+            _ => (0, 0),
+        };
+        let subject = match self {
+            DesignError::Unanswerable { name } => Subject::Question(name.clone()),
+            _ => Subject::Model,
+        };
+        let help = match self {
+            DesignError::TooManyStructures { .. } => {
+                "make entities that are alike one, divide the model into several, or choose another \
+                 target; where a schema was given, let it have fewer structures"
+            }
+            _ => "choose another target",
+        };
+        Finding {
+            code: NO_DESIGN.id.into(),
+            structure: String::new(),
+            subject,
+            found: found as f64,
+            limit: limit as f64,
+            message: self.to_string(),
+            help: help.into(),
+            mixes: vec![],
+        }
+    }
+}
 
 /// How often a design that breaks a limit of partitions is made again with what it has shown: each
 /// time at least one structure is known to keep more than was assumed. As often an attempt may end
@@ -345,8 +392,9 @@ fn attempt<'m>(
             return Ok(None);
         }
     }
-    let selection = proven(&mut prepared, options, at, glanced).ok_or(DesignError::Infeasible)?;
+    let selection = proven(&mut prepared, options, at, glanced);
     let programme = prepared.programme(options);
+    let selection = selection.ok_or_else(|| programme.infeasible())?;
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     let found = match &options.given {
         Some(schema) => lint::lint(model, &options.target, &design, schema),

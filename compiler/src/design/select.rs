@@ -4,13 +4,13 @@
 //! parts. Everything else follows from what is kept: which plan option a statement takes, which
 //! reads a change makes, where it finds referrers.
 
-use super::Design;
 use super::change::{Effect, Needs, Reading};
 use super::options::{PlanOption, Planner};
 use super::shape::{Requirement, ShapeId};
 use super::solve::{Limits, solve};
 use super::support::Branch;
 use super::target::Support;
+use super::{Design, DesignError};
 use crate::model::ReferenceId;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,6 +166,33 @@ impl Programme<'_, '_> {
         }
         let cost = selection.cost;
         Some(selection.proven(cost, solved.bound))
+    }
+
+    /// Why nothing was found that meets all constraints.
+    pub(super) fn infeasible(&self) -> DesignError {
+        let (needed, allowed) = (self.least(), self.planner.target.limits.structures);
+        if needed > allowed {
+            DesignError::TooManyStructures { needed, allowed }
+        } else {
+            DesignError::Infeasible
+        }
+    }
+
+    /// How many structures there must be at least: those that are forced, and one for each class of
+    /// facts that shares no home with another one that is counted.
+    fn least(&self) -> usize {
+        let shapes = |homes: &Vec<Home>| homes.iter().flatten().map(|r| r.shape).collect();
+        let mut classes: Vec<BTreeSet<ShapeId>> = self.homes.iter().map(shapes).collect();
+        classes.sort_by_key(BTreeSet::len);
+        let mut counted = self.forced.clone();
+        let mut least = counted.len();
+        for class in classes.iter().filter(|class| !class.is_empty()) {
+            if class.is_disjoint(&counted) {
+                least += 1;
+                counted.extend(class);
+            }
+        }
+        least
     }
 
     /// A selection at the price that it has here, where nothing is cheaper than this.

@@ -140,13 +140,17 @@ codes! {
     KEY_VALUE "E071" "no part of a key"
         "Parts of a key are scalars that the row determines: no collection, no record, no aggregate."
 
+    // Designs.
+    NO_DESIGN "E080" "no design for the target"
+        "No set of structures meets what the target demands: it allows fewer structures than the facts alone need, or no plan answers a question there."
+
     // Later versions.
     LATER "E090" "not yet supported"
         "The form is part of the language and understood, but this version cannot design for it yet."
 
     // Warnings.
     MAX_MISSING "W001" "no `max`"
-        "How many there are at most decides the design. Without `max`, 100 times the average is assumed."
+        "How many there are at most decides the design: of a relationship, and of the elements of a list, set or map. Without `max`, 100 times the average is assumed."
     COUNT_MISSING "W002" "entity without a count"
         "Volumes decide the design. Without a count, 1000 instances are assumed."
     // W003 said that the expiry of a single insert was ignored.
@@ -173,7 +177,7 @@ codes! {
     COLLECTION_LIMIT "W022" "collection beyond the target's limit"
         "A collection may have more elements than the target keeps in one row."
     KEY_LIMIT "W023" "key beyond the target's limit"
-        "A text that is kept in order may be too long for a key, which is then refused. State its largest length."
+        "A text that is kept in order may be too long for a key, or for the clustering part of one, which is then refused. State its largest length, or a smaller one."
     READ_LIMIT "W024" "partition read too often"
         "The hottest partition is read more often than the target serves one. Salts do not help, because each read gathers all of them: a cache does, or a question that asks for less of it."
     WRITE_LIMIT "W025" "partition written too often"

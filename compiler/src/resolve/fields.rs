@@ -1,5 +1,6 @@
 //! Attributes and their types.
 
+use super::links::MAX_OVER_AVG;
 use super::{Resolver, hierarchy, numbers};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{
@@ -117,6 +118,7 @@ impl Resolver<'_> {
         ty: &ast::Type,
     ) -> Option<Attribute> {
         let resolved = self.value_type(ty)?;
+        self.check_max(&field.name, ty);
         if let Some(span) = field.unique
             && (!resolved.is_scalar() || resolved == Type::Any)
         {
@@ -227,6 +229,30 @@ impl Resolver<'_> {
                 }
                 self.named_type(name, inner, size)
             }
+        }
+    }
+
+    /// A collection that does not say how many elements it has at most, like a relationship that
+    /// does not: so many are in one row. The fields of records are looked at where these are made.
+    fn check_max(&mut self, field: &ast::Name, ty: &ast::Type) {
+        let TypeKind::Named {
+            name,
+            arguments,
+            size,
+        } = &ty.kind
+        else {
+            return;
+        };
+        if matches!(name.text.as_str(), "list" | "set" | "map") && size.max.is_none() {
+            let avg = size.avg.as_ref().and_then(|n| numbers::count(n).ok());
+            let avg = avg.unwrap_or(DEFAULT_ELEMENTS);
+            let message = format!("`{}` does not say how many there are at most", field.text);
+            let found = Diagnostic::new(codes::MAX_MISSING, field.span, message);
+            let assumed = avg * MAX_OVER_AVG;
+            self.report(found.help(format!("{assumed} is assumed; write `(avg {avg}, max …)`")));
+        }
+        for inner in arguments {
+            self.check_max(field, inner);
         }
     }
 
@@ -346,6 +372,9 @@ impl Resolver<'_> {
                 FieldKind::Value(ty) => (self.value_type(ty), ty.optional),
                 FieldKind::Link(link) => (self.record_reference(link), link.optional),
             };
+            if let (Some(_), FieldKind::Value(ty)) = (&ty, &field.kind) {
+                self.check_max(&field.name, ty);
+            }
             if let Some(ty) = ty {
                 resolved.push(RecordField {
                     name: field.name.text.clone(),

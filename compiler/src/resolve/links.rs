@@ -10,7 +10,7 @@ use crate::syntax::Span;
 use crate::syntax::ast::{self, FieldKind};
 
 /// Without `max`, so many times the average.
-const MAX_OVER_AVG: f64 = 100.0;
+pub(super) const MAX_OVER_AVG: f64 = 100.0;
 
 /// A way back, declared once all fields are: its name must be free on the target.
 pub(super) struct WayBack {
@@ -50,7 +50,8 @@ impl Resolver<'_> {
             entity,
             target,
             optional: link.optional,
-            unique: max == 1.0,
+            // What is only assumed refuses nothing.
+            unique: link.backward.max.is_some() && max == 1.0,
             avg,
             max,
             on_delete,

@@ -6,7 +6,7 @@ use super::{Names, Resolver};
 use crate::design::spread::spread;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::model::{
-    AttributeId, Direction, EntityId, Expr, Function, Leaf, Pred, Schema, Split, Type,
+    AttributeId, Direction, EntityId, Expr, Field, Function, Leaf, Pred, Schema, Split, Type,
 };
 use crate::syntax::Span;
 use crate::syntax::ast::{self, ExprKind, StructureDeclaration};
@@ -191,13 +191,9 @@ impl Context<'_> {
             .into_iter()
             .filter(|leaf| !s.key().any(|e| e == leaf))
             .collect();
-        let determines = |e: &Expr| {
-            matches!(e, Expr::Path { node: 0, steps, leaf: Leaf::Attribute(a, path), .. }
-                if steps.is_empty() && path.is_empty() && self.model.attribute(*a).unique)
-        };
         // As the ties of a question's order are told apart.
         let direction = s.clustering.last().map_or(Direction::Asc, |&(_, d)| d);
-        if !missing.is_empty() && !s.key().any(determines) {
+        if !missing.is_empty() && !self.tells_apart(anchor, s) {
             let entity = &self.model.entity(anchor).name;
             let message = format!(
                 "two instances of `{entity}` can have the same key in `{}`",
@@ -216,6 +212,26 @@ impl Context<'_> {
         }
         s.clustering
             .extend(missing.into_iter().map(|leaf| (leaf, direction)));
+    }
+
+    /// Whether a key has what no two instances share: a unique attribute, or all scalars of a
+    /// reference that is one to one (every change, put and load refuses a second one). Those without
+    /// an optional reference would all have the same.
+    fn tells_apart(&self, anchor: EntityId, s: &Structure) -> bool {
+        let unique = |e: &Expr| {
+            matches!(e, Expr::Path { node: 0, steps, leaf: Leaf::Attribute(a, path), .. }
+                if steps.is_empty() && path.is_empty() && self.model.attribute(*a).unique)
+        };
+        let has = |part: &Expr| s.key().any(|e| e == part);
+        let one_to_one = |field: &Field| match field {
+            Field::Reference(r) => {
+                let reference = self.model.reference(*r);
+                let mut parts = crate::design::reference_paths(self.model, *r).into_iter();
+                reference.unique && !reference.optional && parts.all(|part| has(&part))
+            }
+            Field::Attribute(_) | Field::Type => false,
+        };
+        s.key().any(unique) || self.model.root(anchor).fields.iter().any(one_to_one)
     }
 
     /// One written part of a key: a scalar, or all scalars of a reference.

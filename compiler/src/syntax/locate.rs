@@ -52,18 +52,31 @@ pub fn values(tree: &Ast, owner: &str, name: &str) -> Option<Span> {
     }
 }
 
-/// A question or a change: its rate, where it has several that of a mix.
-pub fn statement(tree: &Ast, name: &str, mix: Option<&str>) -> Option<Span> {
-    tree.declarations.iter().find_map(|d| {
-        let (own, options) = match d {
-            Declaration::Question(q) => (&q.name, &q.options),
-            Declaration::Change(c) => (&c.name, &c.options),
-            _ => return None,
-        };
-        let named = |r: &&Rate| r.mix.as_ref().map(|m| m.text.as_str()) == mix;
-        let rate = options.rates.iter().find(named).or(options.rates.first());
-        (own.text == name).then(|| rate.map_or(own.span, |r| r.number.span))
+/// A question: its rate, where it has several that of a mix. A change may have the same name.
+pub fn question(tree: &Ast, name: &str, mix: Option<&str>) -> Option<Span> {
+    tree.declarations.iter().find_map(|d| match d {
+        Declaration::Question(q) if q.name.text == name => {
+            Some(rate(&q.options.rates, mix).unwrap_or(q.name.span))
+        }
+        _ => None,
     })
+}
+
+/// A change: its rate, where it has several that of a mix. A question may have the same name.
+pub fn change(tree: &Ast, name: &str, mix: Option<&str>) -> Option<Span> {
+    tree.declarations.iter().find_map(|d| match d {
+        Declaration::Change(c) if c.name.text == name => {
+            Some(rate(&c.options.rates, mix).unwrap_or(c.name.span))
+        }
+        _ => None,
+    })
+}
+
+/// The rate of a mix, else the first.
+fn rate(rates: &[Rate], mix: Option<&str>) -> Option<Span> {
+    let named = |r: &&Rate| r.mix.as_ref().map(|m| m.text.as_str()) == mix;
+    let rate = rates.iter().find(named).or(rates.first());
+    rate.map(|r| r.number.span)
 }
 
 fn declared<'t>(tree: &'t Ast, name: &str) -> Option<&'t Entity> {
@@ -92,4 +105,23 @@ pub fn structure(ast: &Ast, schema: &str, name: &str) -> Option<Span> {
         }
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question and a change may have one name: each is found by its kind.
+    #[test]
+    fn statements_of_one_name_are_told_apart() {
+        let text = "model m\nentity Post (1M) {\n  id bigint key\n}\n\
+                    question post (1/s) select id from Post where id = $id\n\
+                    change post (10k/s) insert Post\n";
+        let (tree, _) = crate::syntax::parse(text);
+        let at = |span: Option<Span>| span.and_then(|s| text.get(s.start..s.end));
+        let rate = |of: Option<Span>| at(of).map(|rate| rate.trim_end_matches("/s").to_owned());
+        assert_eq!(rate(question(&tree, "post", None)).as_deref(), Some("1"));
+        assert_eq!(rate(change(&tree, "post", None)).as_deref(), Some("10k"));
+        assert_eq!(question(&tree, "posts", None), None);
+    }
 }

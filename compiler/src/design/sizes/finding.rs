@@ -2,7 +2,6 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::codes::{self, PARTITION_LIMIT, READ_LIMIT, UNSTATED, WRITE_LIMIT};
-use crate::syntax::ast::Declaration;
 use crate::syntax::locate;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +32,8 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
+    /// The model as a whole.
+    Model,
     /// An entity.
     Entity(String),
     /// A field of an entity.
@@ -50,6 +51,7 @@ pub enum Subject {
 impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Subject::Model => f.write_str("the model"),
             Subject::Entity(name) => write!(f, "entity {name}"),
             Subject::Field(entity, field) | Subject::Size(entity, field) => {
                 write!(f, "{entity}.{field}")
@@ -70,14 +72,10 @@ impl std::fmt::Display for Finding {
 impl Finding {
     /// The finding at its place in the model's text; at its start where the text has changed.
     pub fn diagnostic(&self, text: &str) -> Diagnostic {
-        let (mut tree, _) = crate::syntax::parse(text);
-        // A question and a change may have the same name.
-        tree.declarations.retain(|d| match self.subject {
-            Subject::Question(_) => !matches!(d, Declaration::Change(_)),
-            Subject::Change(_) => !matches!(d, Declaration::Question(_)),
-            _ => true,
-        });
+        let (tree, _) = crate::syntax::parse(text);
+        let mix = self.mixes.first().map(String::as_str);
         let place = match &self.subject {
+            Subject::Model => tree.name.as_ref().map(|name| name.span),
             Subject::Entity(name) => locate::entity(&tree, name),
             Subject::Field(entity, field) if self.of_sharing() => {
                 locate::values(&tree, entity, field)
@@ -85,9 +83,11 @@ impl Finding {
             Subject::Field(entity, field) | Subject::Size(entity, field) => {
                 locate::field(&tree, entity, field)
             }
-            Subject::Question(name) | Subject::Change(name) => {
-                locate::statement(&tree, name, self.mixes.first().map(String::as_str))
+            // A find of a change that nothing answers is told by its name alone.
+            Subject::Question(name) => {
+                locate::question(&tree, name, mix).or_else(|| locate::change(&tree, name, mix))
             }
+            Subject::Change(name) => locate::change(&tree, name, mix),
             Subject::Structure(schema, name) => locate::structure(&tree, schema, name),
         };
         let code = codes::ALL.iter().find(|c| c.id == self.code);

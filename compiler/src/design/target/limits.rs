@@ -22,6 +22,9 @@ pub struct Limits {
     pub collection_elements: Option<f64>,
     /// Bytes of a key.
     pub key_bytes: f64,
+    /// Bytes of the clustering parts of a key together.
+    #[serde(default)]
+    pub clustering_bytes: Option<f64>,
     /// Structures of a design.
     pub structures: usize,
 }

@@ -112,6 +112,7 @@ fn mended(model: &Model, finding: &Finding) -> Model {
             done.for_each(|c| c.rates.fill(1e-9));
         }
         Subject::Structure(..) => panic!("{finding} is about a structure that nobody gave"),
+        Subject::Model => panic!("{finding} is about no number"),
     }
     model
 }

@@ -2,6 +2,9 @@
 //! structure gives, structures that nobody reads, counters among other values; and what they ask
 //! that no structure finds.
 
+mod orders;
+mod whole;
+
 use super::assumed::FEW;
 use super::display::Printer;
 use super::options::is_counter;
@@ -11,10 +14,11 @@ use super::sizes::{Finding, Subject, grouped};
 use super::target::Target;
 use super::{Design, PricedPlan, Purpose, WritePlan, WriteStep};
 use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
-use crate::model::{Expr, Leaf, Model, Schema};
+use crate::model::{Expr, Leaf, Model, Question, Schema};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
-use serde_json::Value;
+use orders::{Sorted, sorts};
+use whole::{Whole, wholes};
 
 /// Findings about a design of a given schema, whose structures come first in it.
 pub(super) fn lint(
@@ -23,9 +27,27 @@ pub(super) fn lint(
     design: &Design,
     schema: &Schema,
 ) -> Vec<Finding> {
-    let given = schema.structures.len();
+    let mut out = mixed_counters(model, target, design, schema);
+    for (plan, question) in design.plans.iter().zip(&model.questions) {
+        out.extend(scanned(model, design, plan));
+        out.extend(unordered(design, plan, question));
+    }
+    for write in design.writes.iter().take(model.changes.len()) {
+        out.extend(scanned_by_change(model, design, write));
+    }
+    out.extend(unused(model, design, schema));
+    out
+}
+
+/// Counters that a target does not keep beside other values.
+fn mixed_counters(
+    model: &Model,
+    target: &Target,
+    design: &Design,
+    schema: &Schema,
+) -> Vec<Finding> {
     let mut out = Vec::new();
-    for s in design.structures.iter().take(given) {
+    for s in design.structures.iter().take(schema.structures.len()) {
         let scope = Scope::new(model, s.anchor, &s.over);
         let counts = |e: &&Expr| is_counter(model, &scope, e);
         let (counters, values): (Vec<&Expr>, Vec<&Expr>) = s.columns.iter().partition(counts);
@@ -48,80 +70,84 @@ pub(super) fn lint(
             );
             let help = "give the counters a structure of their own, with the same key";
             let subject = Subject::Structure(schema.name.clone(), s.name.clone());
-            let (all, apart) = (s.columns.len() as f64, counted as f64);
-            out.push(finding(
-                COUNTERS,
-                &s.name,
-                subject,
-                (all, apart),
-                message,
-                help,
-            ));
+            let of = (s.columns.len() as f64, counted as f64);
+            out.push(finding(COUNTERS, &s.name, subject, of, message, help));
         }
     }
-    for (plan, question) in design.plans.iter().zip(&model.questions) {
-        let steps = design.plan_steps(model, &plan.plan);
-        let subject = || Subject::Question(plan.name.clone());
-        for (structure, rows) in scans(&steps).into_iter().filter(|(_, rows)| *rows > FEW) {
-            let all = grouped(rows);
-            let message = format!("`{}` reads all {all} rows of `{structure}`", plan.name);
-            let help = "keep a structure whose `by` is what the question compares with `=`";
-            out.push(finding(
-                SCANS,
-                &structure,
-                subject(),
-                (rows, FEW),
-                message,
-                help,
-            ));
-        }
-        let plain = |(e, _): &(Expr, _)| matches!(e, Expr::Path { .. });
-        let order = question.query.order.get(..question.query.ordered);
-        let by_values = order.is_some_and(|o| !o.is_empty() && o.iter().all(plain));
-        if let Some((structure, rows)) = sorted(&steps).filter(|(_, rows)| by_values && *rows > 1.5)
-        {
-            let message = format!(
-                "`{structure}` does not give the order of `{}`: {} rows are sorted for each answer",
-                plan.name,
-                grouped(rows)
-            );
-            let help = "let `order by` of the structure begin as that of the question does, up to \
-                        the key that tells equals apart, in the same directions or all reversed";
-            out.push(finding(
-                SORTS,
-                &structure,
-                subject(),
-                (rows, 1.0),
-                message,
-                help,
-            ));
-        }
-    }
-    for write in design.writes.iter().take(model.changes.len()) {
-        let subject = || Subject::Change(write.name.clone());
-        let finds = write.finds.iter().flatten();
-        let found = finds.flat_map(|plan| scans(&design.plan_steps(model, plan)));
-        for (structure, rows) in found.filter(|(_, rows)| *rows > FEW) {
-            let all = grouped(rows);
-            let message = format!(
-                "`{}` reads all {all} rows of `{structure}` to find what it changes",
-                write.name
-            );
-            let help = "keep a structure whose `by` is what the change compares with `=`";
-            let of = (rows, FEW);
-            out.push(finding(SCANS, &structure, subject(), of, message, help));
-        }
-        for scan in scanned_referrers(design, write) {
-            out.push(finding(
-                SCANS,
-                scan.structure,
-                subject(),
-                (scan.rows, FEW),
-                scan.message,
-                &scan.help,
-            ));
-        }
-    }
+    out
+}
+
+/// What a question goes through as a whole.
+fn scanned(model: &Model, design: &Design, plan: &PricedPlan) -> Vec<Finding> {
+    let found = wholes(model, design, &plan.plan).into_iter();
+    let many = found.filter(|whole| whole.reads > FEW);
+    let help = "keep a structure whose `by` is what the question compares with `=`";
+    let told = |whole: Whole| {
+        let message = format!("`{}` reads {}", plan.name, whole.told());
+        let subject = Subject::Question(plan.name.clone());
+        let of = (whole.reads, FEW);
+        finding(SCANS, &whole.structure, subject, of, message, help)
+    };
+    many.map(told).collect()
+}
+
+/// The orders of a question that its structures do not give.
+fn unordered(design: &Design, plan: &PricedPlan, question: &Question) -> Vec<Finding> {
+    let sorted = sorts(design, &question.query, &plan.plan).into_iter();
+    let help = "let `order by` of the structure begin as that of the question does, up to the key \
+                that tells equals apart, in the same directions or all reversed";
+    let told = |sorted: Sorted| {
+        let of = match sorted.shapes.as_slice() {
+            [] => format!("`{}`", plan.name),
+            shapes => format!("`{}` in `{}`", shapes.join("."), plan.name),
+        };
+        let message = format!(
+            "`{}` does not give the order of {of}: {} rows are sorted for each answer",
+            sorted.structure,
+            grouped(sorted.rows)
+        );
+        let subject = Subject::Question(plan.name.clone());
+        let of = (sorted.rows, 1.0);
+        finding(SORTS, &sorted.structure, subject, of, message, help)
+    };
+    sorted.filter(|s| s.rows > 1.5).map(told).collect()
+}
+
+/// What a change goes through as a whole.
+fn scanned_by_change(model: &Model, design: &Design, write: &WritePlan) -> Vec<Finding> {
+    let subject = || Subject::Change(write.name.clone());
+    let finds = write.finds.iter().flatten();
+    let found = finds.flat_map(|plan| wholes(model, design, plan));
+    let help = "keep a structure whose `by` is what the change compares with `=`";
+    let told = |whole: Whole| {
+        let message = format!(
+            "`{}` reads {} to find what it changes",
+            write.name,
+            whole.told()
+        );
+        let of = (whole.reads, FEW);
+        finding(SCANS, &whole.structure, subject(), of, message, help)
+    };
+    let found = found.filter(|whole| whole.reads > FEW).map(told);
+    let referrers = scanned_referrers(design, write).into_iter();
+    let referrers = referrers.map(|scan| {
+        let of = (scan.rows, FEW);
+        finding(
+            SCANS,
+            scan.structure,
+            subject(),
+            of,
+            scan.message,
+            &scan.help,
+        )
+    });
+    found.chain(referrers).collect()
+}
+
+/// Structures that are only written.
+fn unused(model: &Model, design: &Design, schema: &Schema) -> Vec<Finding> {
+    let given = schema.structures.len();
+    let mut out = Vec::new();
     for (s, note) in design.structures.iter().zip(&design.notes).take(given) {
         let steps = design.writes.iter().flat_map(|w| &w.steps);
         let read = |step: &WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
@@ -177,8 +203,8 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
     for ((subject, plan), reader) in asked {
         // What a key names is read by it.
         let Some(plan) = plan else { continue };
-        for search in searched(design, &design.plan_steps(model, &plan)) {
-            if search.rows <= MANY || search.rows <= FAR_MORE * search.used {
+        for search in wholes(model, design, &plan) {
+            if search.reads <= MANY || search.reads <= FAR_MORE * search.used {
                 continue;
             }
             let costs = reader.options.iter().map(|o| o.cost);
@@ -192,17 +218,16 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
                  too); what is computed for it can be an attribute that changes keep"
             };
             let message = format!(
-                "{} reads all {} rows of `{}` and makes use of {}",
+                "{} reads {} and makes use of {}",
                 name(&subject),
-                grouped(search.rows),
-                search.structure,
+                search.told(),
                 grouped(search.used.max(1.0)),
             );
             out.push(finding(
                 SEARCHES,
                 &search.structure,
                 subject.clone(),
-                (search.rows, search.used),
+                (search.reads, search.used),
                 message,
                 help,
             ));
@@ -271,51 +296,6 @@ fn name(subject: &Subject) -> String {
     }
 }
 
-/// A structure that is read as a whole.
-struct Search {
-    structure: String,
-    rows: f64,
-    /// Rows that are left of it behind all filters.
-    used: f64,
-    cost: f64,
-}
-
-/// The structures that the steps of a plan read as a whole; those of subplans too.
-fn searched(design: &Design, steps: &[Value]) -> Vec<Search> {
-    let mut out: Vec<Search> = Vec::new();
-    for (at, step) in steps.iter().enumerate() {
-        if let Some(inner) = step.get("steps").and_then(Value::as_array) {
-            out.extend(searched(design, inner));
-        }
-        if !is_whole(design, step) {
-            continue;
-        }
-        // What is left for the answer, or for an aggregate.
-        let behind = steps.iter().skip(at + 1);
-        let behind = behind.take_while(|s| text(s, "op") != "aggregate");
-        let kept = behind.filter(|s| matches!(text(s, "op"), "filter" | "limit"));
-        let rows = number(step, "reads");
-        out.push(Search {
-            structure: text(step, "structure").to_owned(),
-            rows,
-            used: kept.map(|s| number(s, "rows")).fold(rows, f64::min),
-            cost: number(step, "cost"),
-        });
-    }
-    out
-}
-
-/// Whether a step reads a structure as a whole: by nothing, or by what is the same in all rows.
-fn is_whole(design: &Design, step: &Value) -> bool {
-    let bound = step.get("eq").and_then(Value::as_array).map_or(0, Vec::len);
-    let ranged = step.get("range").is_some_and(|r| !r.is_null());
-    let read = matches!(text(step, "op"), "scan" | "get" | "merge");
-    let name = text(step, "structure");
-    let structure = design.structures.iter().find(|s| s.name == name);
-    read && !ranged
-        && structure.is_some_and(|s| s.key().take(bound).all(|e| matches!(e, Expr::Const(_))))
-}
-
 fn finding(
     code: &Code,
     structure: &str,
@@ -334,37 +314,4 @@ fn finding(
         help: help.into(),
         mixes: vec![],
     }
-}
-
-fn number(step: &Value, field: &str) -> f64 {
-    step.get(field).and_then(Value::as_f64).unwrap_or(0.0)
-}
-
-fn text<'s>(step: &'s Value, field: &str) -> &'s str {
-    step.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The structures that are read as a whole, and their rows; those of subplans too.
-fn scans(steps: &[Value]) -> Vec<(String, f64)> {
-    let mut out = Vec::new();
-    for step in steps {
-        if text(step, "op") == "scan" {
-            out.push((text(step, "structure").to_owned(), number(step, "reads")));
-        }
-        if let Some(inner) = step.get("steps").and_then(Value::as_array) {
-            out.extend(scans(inner));
-        }
-    }
-    out
-}
-
-/// What the answer itself is sorted from, and how many rows.
-fn sorted(steps: &[Value]) -> Option<(String, f64)> {
-    let at = steps.iter().position(|s| text(s, "op") == "sort")?;
-    let read = steps
-        .iter()
-        .take(at)
-        .rfind(|s| !text(s, "structure").is_empty())?;
-    let rows = steps.get(at).map_or(0.0, |s| number(s, "rows"));
-    Some((text(read, "structure").to_owned(), rows))
 }

@@ -1,0 +1,291 @@
+//! What a plan reads as a whole: one definition, for the schemas that people give and for designs.
+//!
+//! A structure is read as a whole where nothing that differs from row to row is bound: by nothing,
+//! by constants, by all salts, or by all the pieces that its directory lists. What it is cut into on
+//! a target makes no difference to how much of it is read. A limit that every row counts for ends
+//! the reading early; behind a filter it does not, because what is thrown away does not count.
+
+use crate::design::assumed::LIMIT;
+use crate::design::plan::{Get, Op, Plan, Sub, Term, Test};
+use crate::design::sizes::grouped;
+use crate::design::spread::{WIDTHS, directory};
+use crate::design::{Design, Estimate};
+use crate::model::{Expr, Function, Model};
+use crate::value::Value;
+use crate::view::Structure;
+
+/// A structure that a plan reads as a whole, until it has what it wants.
+pub(super) struct Whole {
+    /// The structure's name.
+    pub(super) structure: String,
+    /// Rows that the structure has.
+    rows: f64,
+    /// Rows of it that are read.
+    pub(super) reads: f64,
+    /// Rows that are left of these behind all filters.
+    pub(super) used: f64,
+    /// What the reads cost.
+    pub(super) cost: f64,
+}
+
+/// How far a number of rows may be from all of them by rounding alone.
+const ROUNDING: f64 = 1e-6;
+
+impl Whole {
+    /// What is read, as the object of a sentence: an order and a limit may end it before the last
+    /// row, and a subplan may begin again for each row of another.
+    pub(super) fn told(&self) -> String {
+        let (rows, reads) = (grouped(self.rows), grouped(self.reads));
+        let share = self.reads / self.rows;
+        if (share - 1.0).abs() <= ROUNDING || rows == reads {
+            format!("all {rows} rows of `{}`", self.structure)
+        } else if share < 1.0 {
+            format!("{reads} of the {rows} rows of `{}`", self.structure)
+        } else {
+            format!("{reads} rows of `{}` (which has {rows})", self.structure)
+        }
+    }
+}
+
+/// The structures that a plan reads as a whole; those of subplans too.
+pub(super) fn wholes(model: &Model, design: &Design, plan: &Plan) -> Vec<Whole> {
+    let mut walk = Walk {
+        model,
+        design,
+        found: vec![],
+    };
+    walk.plan(plan, Fate::ANSWERED);
+    walk.found
+}
+
+/// What becomes of the rows of an operator.
+#[derive(Clone, Copy)]
+struct Fate {
+    /// So many of them are made use of, at most.
+    used: f64,
+    /// Every row counts for a limit, which ends the reading.
+    ended: bool,
+}
+
+impl Fate {
+    const ANSWERED: Fate = Fate {
+        used: f64::INFINITY,
+        ended: false,
+    };
+    /// The first row tells that there is one.
+    const PRESENT: Fate = Fate {
+        used: 1.0,
+        ended: true,
+    };
+
+    fn limited(self, count: &Term) -> Fate {
+        let most = match count {
+            Term::Const(Value::Int(n)) => *n as f64,
+            _ => LIMIT,
+        };
+        Fate {
+            used: self.used.min(most),
+            ended: true,
+        }
+    }
+
+    fn filtered(self, rows: f64) -> Fate {
+        Fate {
+            used: self.used.min(rows),
+            ended: false,
+        }
+    }
+
+    /// All rows are read before the first one leaves.
+    fn gathered(self) -> Fate {
+        Fate {
+            ended: false,
+            ..self
+        }
+    }
+}
+
+/// A read of a plan: its input, what is read, and the lists that it goes over.
+type Read<'p> = (&'p Op, &'p Get, &'p [Vec<Term>]);
+
+struct Walk<'d> {
+    model: &'d Model,
+    design: &'d Design,
+    found: Vec<Whole>,
+}
+
+impl Walk<'_> {
+    fn plan(&mut self, plan: &Plan, fate: Fate) {
+        self.op(&plan.root, fate);
+        for output in &plan.output {
+            self.term(&output.term);
+        }
+    }
+
+    fn op(&mut self, op: &Op, fate: Fate) {
+        match op {
+            Op::Input => {}
+            Op::Get {
+                input,
+                get,
+                estimate,
+                ..
+            } => self.read((input, get, &[]), estimate, fate),
+            Op::Merge {
+                input,
+                lists,
+                get,
+                estimate,
+                ..
+            } => self.read((input, get, lists), estimate, fate),
+            Op::Unite { branches, .. } => {
+                for branch in branches {
+                    self.plan(branch, fate);
+                }
+            }
+            Op::Filter {
+                input,
+                tests,
+                estimate,
+            } => {
+                self.op(input, fate.filtered(estimate.rows));
+                for test in tests {
+                    self.test(test);
+                }
+            }
+            Op::Limit { input, count, .. } => self.op(input, fate.limited(count)),
+            // What is aggregated is made use of, whatever is left of the groups.
+            Op::Aggregate { input, .. } => self.op(input, Fate::ANSWERED),
+            Op::Sort { input, .. } | Op::Distinct { input, .. } => {
+                self.op(input, fate.gathered());
+            }
+            Op::Elements { input, .. } | Op::Page { input, .. } => self.op(input, fate),
+        }
+    }
+
+    fn read(&mut self, read: Read, estimate: &Estimate, fate: Fate) {
+        let (input, get, lists) = read;
+        if !self.is_whole(read) {
+            self.op(input, fate);
+            lists.iter().flatten().for_each(|term| self.term(term));
+            return;
+        }
+        let id = usize::from(get.structure);
+        let structure = self.design.structures.get(id);
+        let note = self.design.notes.get(id);
+        if let (false, Some(structure), Some(note)) = (fate.ended, structure, note) {
+            self.found.push(Whole {
+                structure: structure.name.clone(),
+                rows: note.sizes.rows,
+                reads: estimate.reads,
+                used: fate.used.min(estimate.reads),
+                cost: estimate.cost,
+            });
+        }
+        // A directory that lists the pieces is read for their sake.
+        let leads = structure.and_then(|s| self.listing(s, input));
+        self.op(leads.map_or(input, |(before, ..)| before), fate);
+    }
+
+    /// Whether a read takes in all rows of its structure.
+    fn is_whole(&self, (input, get, lists): Read) -> bool {
+        let Some(s) = self.design.structures.get(usize::from(get.structure)) else {
+            return false;
+        };
+        let whole = |(part, term): (&Expr, &Term)| match (part, term) {
+            (Expr::Const(_), _) => true,
+            (Expr::Call(Function::Hash, args), Term::Item(list, _)) => {
+                let list = lists.get(usize::from(*list));
+                list.is_some_and(|list| is_every_salt(args, list))
+            }
+            (Expr::Call(width, _), Term::Column { .. }) if WIDTHS.contains(width) => {
+                let listing = self.listing(s, input);
+                listing.is_some_and(|directory| self.is_whole(directory))
+            }
+            (_, Term::Item(list, _)) => {
+                let parts = lists.get(usize::from(*list)).and_then(|l| listed_by(l));
+                let listing = parts.and_then(|root| self.listing(s, root));
+                listing.is_some_and(|directory| self.is_whole(directory))
+            }
+            _ => false,
+        };
+        get.lower.is_none() && get.upper.is_none() && s.key().zip(&get.eq).all(whole)
+    }
+
+    /// The read of the directory of a structure that an operator is, if it is one.
+    fn listing<'p>(&self, s: &Structure, op: &'p Op) -> Option<Read<'p>> {
+        let read: Read = match op {
+            Op::Distinct { input, .. } => return self.listing(s, input),
+            Op::Get { input, get, .. } => (input, get, &[]),
+            Op::Merge {
+                input, lists, get, ..
+            } => (input, get, lists),
+            _ => return None,
+        };
+        let wanted = directory(self.model, s)?;
+        let found = self.design.structures.get(usize::from(read.1.structure))?;
+        let pieces = |s: &Structure| s.clustering.iter().map(|(e, _)| e.clone()).next();
+        let lists = found.kind == wanted.kind
+            && found.anchor == wanted.anchor
+            && found.over == wanted.over
+            && found.filter == wanted.filter
+            && pieces(found) == pieces(&wanted);
+        lists.then_some(read)
+    }
+
+    fn term(&mut self, term: &Term) {
+        match term {
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
+            Term::Sub(sub) => match &**sub {
+                Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan) => {
+                    self.plan(plan, Fate::ANSWERED);
+                }
+            },
+            Term::Shape(present, terms) => {
+                self.term(present);
+                terms.iter().for_each(|t| self.term(t));
+            }
+            Term::Key(terms) | Term::Call(_, terms) => terms.iter().for_each(|t| self.term(t)),
+            Term::Binary(_, a, b) | Term::At(a, b) => {
+                self.term(a);
+                self.term(b);
+            }
+        }
+    }
+
+    fn test(&mut self, test: &Test) {
+        match test {
+            Test::And(tests) | Test::Or(tests) => tests.iter().for_each(|t| self.test(t)),
+            Test::Not(test) => self.test(test),
+            Test::Compare(a, _, b) | Test::InList(a, b) => {
+                self.term(a);
+                self.term(b);
+            }
+            Test::In(a, list) => {
+                self.term(a);
+                list.iter().for_each(|t| self.term(t));
+            }
+            Test::IsNull(a) => self.term(a),
+            Test::Exists(op) => self.op(op, Fate::PRESENT),
+        }
+    }
+}
+
+/// Whether a list has every salt of a `hash`.
+fn is_every_salt(hash: &[Expr], list: &[Term]) -> bool {
+    let constant = |term: &Term| matches!(term, Term::Const(_));
+    let salts = i64::try_from(list.len());
+    matches!((hash, salts), ([_, Expr::Const(Value::Int(n))], Ok(listed)) if *n == listed)
+        && list.iter().all(constant)
+}
+
+/// The plan that makes a list of pieces.
+fn listed_by(list: &[Term]) -> Option<&Op> {
+    match list {
+        [Term::Sub(sub)] => match &**sub {
+            Sub::Values(plan) => Some(&plan.root),
+            Sub::Nested(_) | Sub::Scalar(_) => None,
+        },
+        _ => None,
+    }
+}
