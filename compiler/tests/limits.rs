@@ -802,6 +802,12 @@ fn what_is_proposed_mends_it() {
             "dynamodb",
             vec!["by shop.id, hash(no, 32)"],
         ),
+        // A row of a group is divided by what its key does not say.
+        (
+            COUNTED.to_owned(),
+            "dynamodb",
+            vec!["by shop.id, hash(id, 16)"],
+        ),
         // Neither buckets nor salts are enough alone.
         (
             EVENTS.to_owned(),

@@ -30,7 +30,7 @@ pub(super) const WIDTHS: [Function; 4] = [
     Function::Hour,
 ];
 /// Salts of one partition, at most: every one of them is read for every answer.
-const SALTS: i64 = 256;
+pub(super) const SALTS: i64 = 256;
 /// How much of a limit the largest partition of a spread structure may fill: time does not pass
 /// evenly, and no hash is perfect.
 pub(super) const FILL: f64 = 0.5;

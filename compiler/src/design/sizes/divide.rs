@@ -6,16 +6,13 @@ use super::{contents, regular};
 use crate::design::change::{self, Effect};
 use crate::design::display::{Printer, key_part};
 use crate::design::shape::key_paths;
-use crate::design::spread::{FILL, WIDTHS, bucket_follows, directory, spread, time_of};
+use crate::design::spread::{FILL, SALTS, WIDTHS, bucket_follows, directory, spread, time_of};
 use crate::design::stats::Stats;
 use crate::design::{Target, expiry};
 use crate::model::{Expr, Function, Model, Type, own};
 use crate::value::Value;
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
-
-/// Salts of one partition, at most: every one of them is read for every answer.
-const SALTS: i64 = 256;
 
 /// Of what a partition has too much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -290,19 +287,7 @@ impl<'a> Divider<'a> {
     }
 
     fn hottest(&self, s: &Structure, effects: &[(f64, Effect)]) -> f64 {
-        let of = |s: &Structure| Flows::new(&self.stats, s, effects).hottest(&self.stats, s);
-        // By what its key does not say a group has a row for each salt.
-        let salt = s.partition.last().and_then(salt_of);
-        let apart = salt.filter(|(of, _)| {
-            let own = key_paths(self.model, s.anchor);
-            s.kind == Kind::Groups && own.contains(of) && !s.key().any(|part| part == of)
-        });
-        let Some((_, salts)) = apart else {
-            return of(s);
-        };
-        let mut whole = s.clone();
-        whole.partition.pop();
-        of(s).min(of(&whole) / salts as f64)
+        Flows::new(&self.stats, s, effects).hottest(&self.stats, s)
     }
 
     /// Parts of a partition key as they are written.

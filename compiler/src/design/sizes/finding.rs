@@ -87,7 +87,11 @@ impl Finding {
             Subject::Question(name) => {
                 locate::question(&tree, name, mix).or_else(|| locate::change(&tree, name, mix))
             }
-            Subject::Change(name) => locate::change(&tree, name, mix),
+            // Nobody writes the change by which instances expire: it stands at their entity.
+            Subject::Change(name) => locate::change(&tree, name, mix).or_else(|| {
+                let expiring = name.strip_prefix("expire ")?;
+                locate::entity(&tree, expiring)
+            }),
             Subject::Structure(schema, name) => locate::structure(&tree, schema, name),
         };
         let code = codes::ALL.iter().find(|c| c.id == self.code);
