@@ -56,7 +56,7 @@ fn is_write(step: &WriteStep) -> bool {
 }
 
 /// What a step of a write plan is for.
-fn purpose(step: &WriteStep) -> String {
+pub(crate) fn purpose(step: &WriteStep) -> String {
     match &step.purpose {
         Purpose::Find(entity) => format!("the {entity} to change"),
         Purpose::Values(entity) if step.op == "check" => format!("{entity} by key: is it there?"),

@@ -7,6 +7,7 @@ mod asking;
 mod changing;
 mod damage;
 mod designing;
+mod explaining;
 mod loading;
 #[path = "../place/mod.rs"]
 mod place;

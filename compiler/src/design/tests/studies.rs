@@ -331,10 +331,10 @@ fn flips(study: &Study, changes: usize) -> Vec<Flip> {
     let choices: Vec<Choice> = structures.chain(questions).collect();
     let mut out = Vec::new();
     for choice in choices {
-        out.extend(study.flips(choice));
+        out.extend(study.flips(choice).found);
     }
     for change in 0..changes {
-        out.extend(study.flips_of_change(change));
+        out.extend(study.flips_of_change(change).found);
     }
     out
 }
@@ -371,7 +371,7 @@ fn a_design_flips_where_the_study_says() {
         };
         let chosen = study.design().clone();
         for (at, s) in chosen.structures.iter().enumerate() {
-            for flip in study.flips(Choice::Structure(at)) {
+            for flip in study.flips(Choice::Structure(at)).found {
                 let told = format!("{about}{}: {flip:?}", s.name);
                 let at = |rate: f64| at_rate(&model, &flip.statement, rate);
                 let away = flip.at * if flip.at < flip.rate { -1e-2 } else { 1e-2 };
@@ -476,8 +476,8 @@ fn ruling_out_loses_no_flip() {
         let questions = (0..study.design().plans.len()).map(Choice::Question);
         let all = 0..model.questions.len() + model.changes.len();
         for choice in structures.chain(questions) {
-            let told = study.flips(choice);
-            let thorough = study.flips_by(choice, all.clone(), true, &mut |_, _| {});
+            let told = study.flips(choice).found;
+            let thorough = study.flips_by(choice, all.clone(), true, &mut |_, _| {}).found;
             // A flip between designs that count as equally cheap may be told or not.
             let apart = |flip: &&Flip| {
                 let beyond = flip.at * if flip.at < flip.rate { 0.99 } else { 1.01 };
