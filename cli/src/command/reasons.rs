@@ -14,7 +14,8 @@ use querent_compiler::view::Structure;
 use std::io::{self, Write};
 
 /// How far flips can be relied on where partitions are limited.
-const TODAYS: &str = "with the buckets and salts of today's rates, which other rates may need others of:";
+const TODAYS: &str =
+    "with the buckets and salts of today's rates, which other rates may need others of:";
 
 /// Of a structure: which changes keep it true, what everything would cost without it, and at which
 /// rates it would not be there.
@@ -91,10 +92,7 @@ fn print_without(
             );
         }
         (Without::Nothing, Some(homes)) => {
-            return writeln!(
-                out,
-                "  there is no design: it is the only place of {homes}"
-            );
+            return writeln!(out, "  there is no design: it is the only place of {homes}");
         }
         (Without::Likes(_), None) => {
             return writeln!(
@@ -128,7 +126,11 @@ fn print_without(
 
 /// Where the facts that have their home in a structure have it in another design.
 fn new_homes<'o>(designed: &Designed, other: &'o Design, at: usize) -> Vec<&'o str> {
-    let facts = designed.design.notes.get(at).map_or(&[][..], |n| &n.home_of);
+    let facts = designed
+        .design
+        .notes
+        .get(at)
+        .map_or(&[][..], |n| &n.home_of);
     let places = other.structures.iter().zip(&other.notes);
     let places = places.filter(|(_, note)| note.home_of.iter().any(|f| facts.contains(f)));
     places.map(|(s, _)| s.name.as_str()).collect()

@@ -82,7 +82,9 @@ pub(crate) fn rate(per_second: f64) -> String {
 /// The same, to so many digits.
 pub(crate) fn rate_of(per_second: f64, digits: usize) -> String {
     let periods = [(1.0, "s"), (60.0, "min"), (3600.0, "h")];
-    let period = periods.iter().find(|(p, _)| per_second * p >= whole(digits));
+    let period = periods
+        .iter()
+        .find(|(p, _)| per_second * p >= whole(digits));
     let (period, unit) = period.unwrap_or(&(86_400.0, "day"));
     format!("{}/{unit}", count_of(per_second * period, digits))
 }

@@ -27,7 +27,10 @@ fn a_design_as_json_has_the_fields_of_the_contract() {
     );
     assert_eq!(design["version"], 1);
     // `by_itself` stands beside them: what the steps leave.
-    assert_eq!(keys(&design["cost"])[..3], ["total", "questions", "changes"]);
+    assert_eq!(
+        keys(&design["cost"])[..3],
+        ["total", "questions", "changes"]
+    );
     assert_eq!(keys(&design["cost"]["questions"]), ["latest_of"]);
     assert_eq!(
         keys(&design["cost"]["changes"]),

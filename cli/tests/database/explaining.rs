@@ -80,7 +80,9 @@ fn a_structure_tells_what_changes_read_for_it() {
     let publish = by("publish")["support"].as_array().unwrap();
     let author = publish.iter().find(|r| r["structure"] == "author").unwrap();
     assert_eq!(author["checked"], true, "{author}");
-    let text = place.run("explain blog.querent post_by_author_id").expect(0);
+    let text = place
+        .run("explain blog.querent post_by_author_id")
+        .expect(0);
     for part in ["Read to write it", "values of Post", "checked anyway"] {
         assert!(text.out.contains(part), "{part} in\n{}", text.out);
     }
@@ -100,7 +102,10 @@ fn a_structure_is_read_by_checks_too() {
     let told = told.expect(0).json();
     let readers = told["structure"]["read_by"].as_array().unwrap();
     for change in ["publish", "rename", "leave"] {
-        assert!(readers.contains(&Json::from(change)), "{change} {readers:?}");
+        assert!(
+            readers.contains(&Json::from(change)),
+            "{change} {readers:?}"
+        );
     }
 }
 
@@ -118,7 +123,10 @@ fn what_is_dear_beside_does_not_make_plans_alike() {
 fn flips_are_told_where_something_does_as_well() {
     let place = place_with(TIED);
     let question = place.run("explain m.querent labelled").expect(0).out;
-    assert!(question.contains("What would change the choice"), "{question}");
+    assert!(
+        question.contains("What would change the choice"),
+        "{question}"
+    );
     let place = place_with(DAYS);
     let design = place.run("design m.querent --format json").expect(0).json();
     let serves = |s: &&Json| s["serves"].as_array().unwrap().contains(&"revenue".into());
@@ -128,15 +136,23 @@ fn flips_are_told_where_something_does_as_well() {
     let told = place.run(&line).expect(0).json();
     let flips = told["structure"]["flips"].as_array().unwrap();
     assert!(
-        flips.iter().any(|f| f["statement"] == "revenue" && f["dropped"][0] == name),
+        flips
+            .iter()
+            .any(|f| f["statement"] == "revenue" && f["dropped"][0] == name),
         "{flips:?}"
     );
 }
 
 #[test]
 fn the_only_place_of_facts_says_so() {
-    let told = Place::new().run("explain blog.querent author").expect(0).out;
-    assert!(told.contains("it is the only place of Author (id, name)"), "{told}");
+    let told = Place::new()
+        .run("explain blog.querent author")
+        .expect(0)
+        .out;
+    assert!(
+        told.contains("it is the only place of Author (id, name)"),
+        "{told}"
+    );
 }
 
 /// Every step's cost, those of subplans included.
@@ -150,7 +166,11 @@ fn sum(steps: &Json) -> f64 {
 fn steps_add_up() {
     let place = place_with(DAYS);
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
-    for model in ["m.querent", "blog.querent", &format!("{examples}/reddit.querent")] {
+    for model in [
+        "m.querent",
+        "blog.querent",
+        &format!("{examples}/reddit.querent"),
+    ] {
         for target in ["embedded", "cassandra"] {
             let line = format!("design {model} --target {target} --format json");
             let design = place.run(&line).expect(0).json();
@@ -159,7 +179,10 @@ fn steps_add_up() {
                     let itself = design["cost"]["by_itself"][kind][name].as_f64().unwrap();
                     let told = sum(&design[steps][name]) + itself;
                     let cost = cost.as_f64().unwrap();
-                    assert!((told - cost).abs() < 1e-6 * cost, "{name}: {told} of {cost}");
+                    assert!(
+                        (told - cost).abs() < 1e-6 * cost,
+                        "{name}: {told} of {cost}"
+                    );
                     assert!((0.0..=20.0).contains(&itself), "{name}: {itself}");
                 }
             }
@@ -172,11 +195,17 @@ fn names_are_listed_and_kinds_told_apart() {
     let place = Place::new();
     for command in ["design", "explain"] {
         let help = place.run(&format!("{command} --help")).expect(0).out;
-        assert!(help.contains("dynamodb") && help.contains("nose-shared"), "{help}");
+        assert!(
+            help.contains("dynamodb") && help.contains("nose-shared"),
+            "{help}"
+        );
     }
     let script = place.run("completions bash").expect(0).out;
     assert!(script.contains("dynamodb"));
-    let told = place.run("explain blog.querent question:rename").expect(2).err;
+    let told = place
+        .run("explain blog.querent question:rename")
+        .expect(2)
+        .err;
     assert!(told.contains("it is a change"), "{told}");
 }
 
@@ -201,5 +230,8 @@ fn flips_beside_buckets_and_salts_are_not_proven() {
     assert_eq!(told["change"]["flips_complete"], false, "{told}");
     let told = place.run("explain blog.querent publish --target cassandra");
     let told = told.expect(0).out;
-    assert!(told.contains("with the buckets and salts of today's rates"), "{told}");
+    assert!(
+        told.contains("with the buckets and salts of today's rates"),
+        "{told}"
+    );
 }

@@ -82,7 +82,7 @@ pub(super) fn assemble(
                 rows_max: found.max,
                 reads: option.rows,
                 popular: 0.0,
-needed_by: vec![],
+                needed_by: vec![],
                 all: false,
                 cost: option.cost,
             }));
@@ -110,7 +110,7 @@ needed_by: vec![],
             rows_max: 1.0,
             reads: 1.0,
             popular: 0.0,
-needed_by: vec![],
+            needed_by: vec![],
             all: false,
             cost: read,
         }];

@@ -97,9 +97,10 @@ impl FlipSearch<'_, '_, '_> {
         let mut other = self.beyond(&with, statement, from, far)?;
         for _ in 0..INTERSECTIONS {
             let (own, beyond) = (line(&with), line(&other));
-            let Some(at) = own.crossing(&beyond).filter(|&at| {
-                at >= from.min(far) && at <= from.max(far) && at != rate
-            }) else {
+            let Some(at) = own
+                .crossing(&beyond)
+                .filter(|&at| at >= from.min(far) && at <= from.max(far) && at != rate)
+            else {
                 self.open.set(true);
                 return None;
             };

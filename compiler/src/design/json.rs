@@ -309,13 +309,7 @@ impl Design {
     }
 
     /// Adds the subplans of a term. What several terms need is told once.
-    fn term_steps<'p>(
-        &self,
-        model: &Model,
-        term: &'p Term,
-        frames: &[Frame],
-        out: &mut Steps<'p>,
-    ) {
+    fn term_steps<'p>(&self, model: &Model, term: &'p Term, frames: &[Frame], out: &mut Steps<'p>) {
         for sub in term.subs() {
             if out.told.contains(&sub) {
                 continue;
@@ -331,13 +325,7 @@ impl Design {
         }
     }
 
-    fn test_steps<'p>(
-        &self,
-        model: &Model,
-        test: &'p Test,
-        frames: &[Frame],
-        out: &mut Steps<'p>,
-    ) {
+    fn test_steps<'p>(&self, model: &Model, test: &'p Test, frames: &[Frame], out: &mut Steps<'p>) {
         let mut each = |terms: &'p [Term]| {
             for term in terms {
                 self.term_steps(model, term, frames, out);

@@ -100,7 +100,8 @@ impl<'m> Study<'m> {
         options: &'m Options,
         design: &Design,
     ) -> Result<Study<'m>, DesignError> {
-        Ok(Study::made(options, remake(model, options, design)?))
+        let made = about(remake(model, options, design)?, options, design);
+        Ok(Study::made(options, made))
     }
 
     fn made(options: &Options, made: Made<'m>) -> Study<'m> {
@@ -175,11 +176,7 @@ impl<'m> Study<'m> {
 
     /// The cheapest design in which a question has one of these plans, and that is another to a
     /// reader: one that differs in nothing but what is required beside is passed over.
-    fn another_plan(
-        &self,
-        question: usize,
-        left: impl Fn(&PlanOption) -> bool,
-    ) -> Option<Design> {
+    fn another_plan(&self, question: usize, left: impl Fn(&PlanOption) -> bool) -> Option<Design> {
         let told = |d: &Design| Some(d.plan_steps(self.model, &d.plans.get(question)?.plan));
         let own = told(&self.design);
         let mut passed: Vec<BTreeSet<ShapeId>> = vec![];
@@ -510,6 +507,34 @@ impl<'m> Study<'m> {
         let reader = self.prepared.readers.get(question)?;
         Some(read(reader.settled(question, selection)?))
     }
+}
+
+/// What was made again, about the design that is there, where another one that costs the same was
+/// made: what is told is told of the one that people see.
+fn about<'m>(mut made: Made<'m>, options: &Options, design: &Design) -> Made<'m> {
+    let has = |of: &Design, s: &Structure| of.structures.iter().any(|t| t.same_rows(s));
+    let made_same = made.design.structures.iter().all(|s| has(design, s));
+    if made_same && design.structures.iter().all(|s| has(&made.design, s)) {
+        return made;
+    }
+    let programme = made.prepared.programme(options);
+    let known = programme.selection_of(design).filter(|selection| {
+        let mix = made.mix.clone();
+        let model = programme.planner.model;
+        let again = assemble(model, options, mix, &programme, selection);
+        again.is_ok_and(|again| {
+            // Structures go by their position.
+            let mut pairs = again.structures.iter().zip(&design.structures);
+            let cost = (again.total - design.total).abs();
+            pairs.all(|(a, b)| a.same_rows(b)) && cost <= 1e-9 * design.total.abs()
+        })
+    });
+    drop(programme);
+    if let Some(selection) = known {
+        made.selection = selection;
+        made.design = design.clone();
+    }
+    made
 }
 
 /// The candidates that an option reads.

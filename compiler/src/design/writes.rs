@@ -87,7 +87,8 @@ impl Design {
             return vec![];
         };
         let mut readers: Vec<&str> = note.serves.iter().map(String::as_str).collect();
-        let reads = |step: &WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
+        let reads =
+            |step: &WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
         for change in self.writes.iter().filter(|w| w.steps.iter().any(reads)) {
             if !readers.contains(&change.name.as_str()) {
                 readers.push(&change.name);
