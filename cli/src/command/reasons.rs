@@ -139,11 +139,14 @@ fn new_homes<'o>(designed: &Designed, other: &'o Design, at: usize) -> Vec<&'o s
 /// The design with the next best plan of a question; where that is the same plan on the like of a
 /// structure in another order, the next that is another.
 pub(crate) fn next_best(designed: &Designed, study: &Study, at: usize) -> Option<Design> {
+    let steps = |of: &Design| Some(of.plan_steps(&designed.model, &of.plans.get(at)?.plan));
     let other = study.next_best(at)?;
-    if !as_cheap(designed, &other) {
+    let alike = steps(&other) == steps(&designed.design);
+    if !alike && !as_cheap(designed, &other) {
         return Some(other);
     }
-    study.next_best_apart(at).or(Some(other))
+    let apart = study.next_best_apart(at);
+    apart.or_else(|| (!alike).then_some(other))
 }
 
 /// Whether another design costs as much, as far as a reader is concerned: what some statements cost

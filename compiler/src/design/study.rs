@@ -167,11 +167,15 @@ impl<'m> Study<'m> {
         .ok()
     }
 
-    /// The cheapest design in which a question does not read all the structures that it reads now,
-    /// and its plan is another; none where there is none.
+    /// The cheapest design in which a question does not read all the structures that it reads now;
+    /// none where there is none.
     pub fn next_best(&self, question: usize) -> Option<Design> {
         let chosen = self.read_by(question, &self.selection)?;
-        self.another_plan(question, |o| !chosen.is_subset(&read(o)))
+        let others = self.with_options(question, |o| !chosen.is_subset(&read(o)))?;
+        let programme = self.programme_of(&others);
+        let selection = programme.solve(&BTreeSet::new())?;
+        let mix = self.mix.clone();
+        assemble(self.model, &self.options, mix, &programme, &selection).ok()
     }
 
     /// The cheapest design in which a question has one of these plans, and that is another to a
