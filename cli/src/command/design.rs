@@ -124,9 +124,10 @@ pub(crate) fn rates_apart(designed: &Designed, a: f64, b: f64) -> (String, Strin
             number::count_of(weight, digits)
         }
     };
-    let shown = (number::DIGITS..=number::MOST_DIGITS).map(|n| (show(a, n), show(b, n)));
-    let apart = shown.clone().find(|(a, b)| a != b);
-    apart.or_else(|| shown.last()).unwrap_or_default()
+    let both = |digits| (show(a, digits), show(b, digits));
+    let mut shown = (number::DIGITS..=number::MOST_DIGITS).map(both);
+    let apart = shown.find(|(a, b)| a != b);
+    apart.unwrap_or_else(|| both(number::DIGITS))
 }
 
 pub(crate) fn rate_title(designed: &Designed) -> &'static str {

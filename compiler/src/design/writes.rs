@@ -4,6 +4,7 @@ use super::Design;
 use super::access::Access;
 use super::build::Mapping;
 use super::change::Need;
+use super::named::SharedNeed;
 use super::plan::{Plan, StructureId};
 use super::price::NeedPrice;
 use super::select::{Programme, Selection, Writer};
@@ -12,6 +13,7 @@ use super::stats::Stats;
 use crate::model::Model;
 use crate::view::reads::{Route, RouteStep};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a change reads and writes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -149,15 +151,7 @@ pub(super) fn effect_steps(
                     Need::Values(route, _) => popularity(&programme.planner.stats, route),
                     _ => 0.0,
                 },
-                needed_by: match need {
-                    Need::Support(shape, ..) => vec![needed_by(mapping, *shape, read)],
-                    _ => {
-                        let by = wants.get(&effect.shared(at, need, 0.0).0).into_iter();
-                        let by = by.flatten();
-                        by.map(|(shape, price)| needed_by(mapping, *shape, price))
-                            .collect()
-                    }
-                },
+                needed_by: reasons(mapping, need, read, &wants, &effect.shared(at, need, 0.0).0),
                 all: read.all,
                 cost: read.cost,
             });
@@ -190,6 +184,22 @@ pub(super) fn effect_steps(
         }
     }
     cost
+}
+
+/// The structures that a read is there for. A query of one structure's own is for that.
+fn reasons(
+    mapping: &Mapping,
+    need: &Need,
+    price: &NeedPrice,
+    wants: &BTreeMap<SharedNeed, BTreeMap<ShapeId, NeedPrice>>,
+    shared: &SharedNeed,
+) -> Vec<NeededBy> {
+    if let Need::Support(shape, ..) = need {
+        return vec![needed_by(mapping, *shape, price)];
+    }
+    let by = wants.get(shared).into_iter().flatten();
+    by.map(|(shape, price)| needed_by(mapping, *shape, price))
+        .collect()
 }
 
 fn needed_by(mapping: &Mapping, shape: ShapeId, read: &NeedPrice) -> NeededBy {
