@@ -124,16 +124,16 @@ fn print_without(
     print_instead(designed, other, colour, out)
 }
 
-/// Where the facts that have their home in a structure have it in another design.
-fn new_homes<'o>(designed: &Designed, other: &'o Design, at: usize) -> Vec<&'o str> {
-    let facts = designed
-        .design
-        .notes
-        .get(at)
-        .map_or(&[][..], |n| &n.home_of);
+/// Where the facts that have their home in a structure have it in another design, with its key: it
+/// may have the same name.
+fn new_homes(designed: &Designed, other: &Design, at: usize) -> Vec<String> {
+    let notes = &designed.design.notes;
+    let facts = notes.get(at).map_or(&[][..], |note| &note.home_of);
     let places = other.structures.iter().zip(&other.notes);
     let places = places.filter(|(_, note)| note.home_of.iter().any(|f| facts.contains(f)));
-    places.map(|(s, _)| s.name.as_str()).collect()
+    places
+        .map(|(s, _)| format!("{} ({})", s.name, structure::key(&designed.model, s)))
+        .collect()
 }
 
 /// The design with the next best plan of a question; where that is the same plan on the like of a
