@@ -53,7 +53,7 @@ fn of(name: &str, text: &str) -> Result<Vec<String>> {
     let (mut seconds, mut wrong) = (0.0, Vec::new());
     for &at in &asked {
         let start = cpu_nanos();
-        let told = study.flips(Choice::Structure(at));
+        let told = study.flips(Choice::Structure(at)).found;
         seconds += (cpu_nanos() - start) / 1e9;
         for flip in told {
             let away = if flip.at < flip.rate { -AWAY } else { AWAY };

@@ -1,7 +1,7 @@
 //! Arguments that several commands share.
 
 use clap::ValueEnum;
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, TypedValueParser};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -91,6 +91,28 @@ impl TypedValueParser for DatabaseFolder {
             }
             None => Ok(value.into()),
         }
+    }
+}
+
+/// Reads a name. Those that are known are listed in the help and completed by shells; another one is
+/// for the command to refuse, which knows what may have been meant, or to read as a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known(pub(crate) &'static [&'static str]);
+
+impl TypedValueParser for Known {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        clap::builder::StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::designing::PATIENCE;
 use crate::words::number;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use querent::load::Progress;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
@@ -17,7 +17,7 @@ pub(crate) struct Shown {
 impl Shown {
     pub(crate) fn new() -> Shown {
         Shown {
-            bar: std::io::stderr().is_terminal().then(ProgressBar::no_length),
+            bar: std::io::stderr().is_terminal().then(ProgressBar::hidden),
             start: Instant::now(),
             last: None,
         }
@@ -132,6 +132,11 @@ fn put(bar: &ProgressBar, template: &str, (position, length): (u64, u64), messag
     bar.set_length(length);
     bar.set_position(position);
     bar.set_message(message);
+    // Whatever is set draws the bar: it is shown once it has its label and its length.
+    if bar.is_hidden() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.tick();
+    }
 }
 
 /// What a load does last.

@@ -1,12 +1,13 @@
 //! Where output goes, and what may be done there.
 
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
 /// When colours are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     Auto,
     /// Always.
     Always,
@@ -31,8 +32,7 @@ impl Terminal {
         let allowed = |is_terminal: bool| match color {
             Color::Always => true,
             Color::Never => false,
-            // As no-color.org has it: set and not empty.
-            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            Color::Auto => is_terminal && takes_colours(|name| std::env::var_os(name)),
         };
         let stdout = std::io::stdout();
         let is_terminal = stdout.is_terminal();
@@ -58,11 +58,37 @@ impl Terminal {
     }
 }
 
+/// Whether a terminal is told nothing against colours: `NO_COLOR`, as no-color.org has it, set and not
+/// empty, or a `TERM` that knows no styles.
+fn takes_colours(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let refused = variable("NO_COLOR").is_some_and(|v| !v.is_empty());
+    !refused && variable("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// Text in an ANSI style, where colours are on.
 pub(crate) fn paint(on: bool, style: &str, text: &str) -> String {
     if on {
         format!("\u{1b}[{style}m{text}\u{1b}[0m")
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dumb_terminal_has_no_colours() {
+        let with = |set: &'static [(&str, &str)]| {
+            takes_colours(|name| {
+                let mut set = set.iter().filter(|(n, _)| *n == name);
+                set.next().map(|(_, value)| value.into())
+            })
+        };
+        assert!(with(&[("TERM", "xterm")]));
+        assert!(with(&[("NO_COLOR", "")]));
+        assert!(!with(&[("TERM", "dumb")]));
+        assert!(!with(&[("TERM", "xterm"), ("NO_COLOR", "1")]));
     }
 }

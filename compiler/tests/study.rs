@@ -29,7 +29,7 @@ fn a_flip_is_where_a_design_flips() {
     let structures = study.design().structures.clone();
     let mut found = 0;
     for (at, s) in structures.iter().enumerate() {
-        for flip in study.flips(Choice::Structure(at)) {
+        for flip in study.flips(Choice::Structure(at)).found {
             found += 1;
             let (near, beyond) = if flip.at < flip.rate {
                 (1.01, 0.99)

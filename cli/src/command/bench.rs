@@ -2,7 +2,7 @@
 
 use super::design::{rate, rate_title};
 use crate::Outcome;
-use crate::argument::Format;
+use crate::argument::{Format, Known};
 use crate::designing::{Designed, Wanted, designed_of, read_model};
 use crate::model_files::ModelFiles;
 use crate::progress::Shown;
@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use querent::schema::Schema;
 use querent::trial::{BLOCKS, Measured, Trial, rank_correlation};
+use querent_compiler::design::target;
 use querent_compiler::plot::{Like, Plot, Point};
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -43,8 +44,8 @@ pub(crate) struct Arguments {
     /// Run a schema of the model, given in a `schema` block, instead of designing one
     #[arg(long, value_name = "S")]
     pub(crate) schema: Option<String>,
-    /// Estimate with another cost model: a name, or a file of `querent calibrate`
-    #[arg(long, value_name = "C")]
+    /// Estimate with another cost model: one that ships, or a file of `querent calibrate`
+    #[arg(long, value_name = "C", value_parser = Known(target::COST_MODELS))]
     pub(crate) cost_model: Option<String>,
     /// Draw estimates against measurements, as SVG
     #[arg(long, value_name = "FILE")]

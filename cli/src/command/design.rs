@@ -2,6 +2,7 @@
 
 use super::print_findings;
 use crate::Outcome;
+use crate::argument::Known;
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, name, plain};
@@ -9,7 +10,7 @@ use crate::words::plan::Teller;
 use crate::words::{self, change, number, structure};
 use anyhow::Result;
 use clap::Args;
-use querent_compiler::design::source;
+use querent_compiler::design::{source, target};
 use querent_compiler::diagnostic::Style;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -41,13 +42,14 @@ pub(crate) struct Arguments {
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
     /// The kind of store to design for
-    #[arg(long, value_name = "T", default_value = "embedded")]
+    #[arg(long, value_name = "T", default_value = "embedded", value_parser = Known(target::NAMES))]
     pub(crate) target: String,
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// Price with other costs: another target's, or a file of `querent calibrate` (default: its own)
-    #[arg(long, value_name = "C")]
+    /// Price with other costs: a cost model that ships, or a file of `querent calibrate` (default: the
+    /// target's own)
+    #[arg(long, value_name = "C", value_parser = Known(target::COST_MODELS))]
     pub(crate) cost_model: Option<String>,
     /// Keep only what questions read: facts that no question asks for are lost
     #[arg(long)]
@@ -111,6 +113,21 @@ pub(crate) fn rate(designed: &Designed, weight: f64) -> String {
     } else {
         number::count(weight)
     }
+}
+
+/// Two rates, with as many digits as tell them apart.
+pub(crate) fn rates_apart(designed: &Designed, a: f64, b: f64) -> (String, String) {
+    let show = |weight, digits| {
+        if designed.model.timed {
+            number::rate_of(weight, digits)
+        } else {
+            number::count_of(weight, digits)
+        }
+    };
+    let both = |digits| (show(a, digits), show(b, digits));
+    let mut shown = (number::DIGITS..=number::MOST_DIGITS).map(both);
+    let apart = shown.find(|(a, b)| a != b);
+    apart.unwrap_or_else(|| both(number::DIGITS))
 }
 
 pub(crate) fn rate_title(designed: &Designed) -> &'static str {

@@ -4,7 +4,7 @@ use super::design::{print_prices, print_warnings, rate, total};
 use super::named::{Named, unknown};
 use super::{explained, reasons, versus};
 use crate::Outcome;
-use crate::argument::Format;
+use crate::argument::{Format, Known};
 use crate::designing::{Designed, Wanted, designed};
 use crate::terminal::{Terminal, paint};
 use crate::words::grid::{Grid, faint, name, plain};
@@ -14,6 +14,7 @@ use anyhow::Result;
 use clap::Args;
 use querent_compiler::design::Design;
 use querent_compiler::design::study::Study;
+use querent_compiler::design::target;
 use querent_compiler::model::Model;
 use serde_json::Value as Json;
 use std::io::{self, Write};
@@ -41,13 +42,14 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The kind of store to design for
-    #[arg(long, value_name = "T", default_value = "embedded")]
+    #[arg(long, value_name = "T", default_value = "embedded", value_parser = Known(target::NAMES))]
     pub(crate) target: String,
     /// The mix of rates to design for (default: the first of the model)
     #[arg(long, value_name = "M")]
     pub(crate) mix: Option<String>,
-    /// Price with other costs: another target's, or a file of `querent calibrate` (default: its own)
-    #[arg(long, value_name = "C")]
+    /// Price with other costs: a cost model that ships, or a file of `querent calibrate` (default: the
+    /// target's own)
+    #[arg(long, value_name = "C", value_parser = Known(target::COST_MODELS))]
     pub(crate) cost_model: Option<String>,
     /// Explain a schema of the model, given in a `schema` block, instead of designing one
     #[arg(long, value_name = "S")]

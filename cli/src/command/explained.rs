@@ -1,11 +1,13 @@
 //! `querent explain --format json`: the same facts as the text, for programs.
 
 use super::named::Named;
-use super::reasons::{self, differences, only, upkeep};
+use super::reasons::{self, differences, only};
+use super::upkeep::{self, Upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
 use anyhow::{Result, bail};
-use querent_compiler::design::study::{Choice, Flip, Study};
+use querent_compiler::design::WriteStep;
+use querent_compiler::design::study::{Choice, End, Flips, Study};
 use querent_compiler::view::Structure;
 use serde_json::{Map, Value as Json, json};
 
@@ -35,22 +37,26 @@ fn question(designed: &Designed, study: &Study, at: usize) -> Json {
         let plan = other.plans.get(at)?;
         Some(json!({
             "cost": plan.cost,
+            "by_itself": plan.by_itself(),
             "total": other.total,
             "plan": other.plan_steps(model, &plan.plan),
             "built": names(&only(&other, design)),
             "dropped": names(&only(design, &other)),
         }))
     });
+    let found = reasons::flips(study, Choice::Question(at));
     json!({
         "name": own.name,
         "weight": own.weight,
         "cost": own.cost,
+        "by_itself": own.by_itself(),
         "total": design.total,
         "rows": own.rows,
         "plan": design.plan_steps(model, &own.plan),
         "reads": design.read_by(at),
         "next_best": next,
-        "flips": flips(&reasons::flips(study, Choice::Question(at))),
+        "flips": flips(&found),
+        "flips_complete": complete(&found),
     })
 }
 
@@ -58,28 +64,17 @@ fn change(designed: &Designed, study: &Study, at: usize) -> Json {
     let Some(plan) = designed.design.writes.get(at) else {
         return Json::Null;
     };
-    let steps: Vec<Json> = plan
-        .steps
-        .iter()
-        .map(|s| {
-            json!({
-                "op": s.op,
-                "structure": s.at(),
-                "rows": s.rows,
-                "rows_max": s.rows_max,
-                "reads": s.reads,
-                "cost": s.cost,
-            })
-        })
-        .collect();
+    let steps: Vec<Json> = plan.steps.iter().map(WriteStep::to_json).collect();
     // The delete of what has expired has no rate of its own.
-    let flips = (at < designed.model.changes.len()).then(|| flips(&study.flips_of_change(at)));
+    let found = (at < designed.model.changes.len()).then(|| study.flips_of_change(at));
     json!({
         "name": plan.name,
         "weight": plan.weight,
         "cost": plan.cost,
+        "by_itself": plan.by_itself(),
         "steps": steps,
-        "flips": flips,
+        "flips": found.as_ref().map(flips),
+        "flips_complete": found.as_ref().map(complete),
     })
 }
 
@@ -93,24 +88,15 @@ fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
     let Some(Json::Object(object)) = object else {
         return Json::Null;
     };
-    let written: Vec<Json> = upkeep(design, &own.name)
-        .into_iter()
-        .map(|w| {
-            json!({
-                "change": w.change,
-                "weight": w.weight,
-                "rows": w.rows,
-                "rows_max": w.rows_max,
-                "cost": w.cost,
-            })
-        })
-        .collect();
+    let written = upkeep::of(design, &own.name);
+    let written = written.iter().map(Upkeep::to_json).collect();
+    object.insert("read_by".into(), json!(design.readers_of(at)));
     object.insert("written_by".into(), Json::Array(written));
     object.insert("total".into(), json!(design.total));
-    let without = match reasons::without(designed, study, at).0 {
+    let without = match reasons::without(designed, study, at).design() {
         None => Json::Null,
         Some(other) => {
-            let differing: Vec<Json> = differences(design, &other)
+            let differing: Vec<Json> = differences(design, other)
                 .into_iter()
                 .map(|d| {
                     json!({
@@ -126,23 +112,27 @@ fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
             json!({
                 "total": other.total,
                 "statements": differing,
-                "built": names(&only(&other, design)),
+                "built": names(&only(other, design)),
             })
         }
     };
     object.insert("without".into(), without);
     // A structure that was given is there whatever the rates.
-    let flips = if study.is_given(at) {
-        flips(&[])
-    } else {
-        flips(&reasons::flips(study, Choice::Structure(at)))
-    };
-    object.insert("flips".into(), flips);
+    let found = (!study.is_given(at)).then(|| reasons::flips(study, Choice::Structure(at)));
+    let told = found.as_ref().map_or_else(|| json!([]), flips);
+    object.insert("flips".into(), told);
+    let complete = found.as_ref().is_none_or(complete);
+    object.insert("flips_complete".into(), complete.into());
     Json::Object(std::mem::take(object))
 }
 
-fn flips(found: &[Flip]) -> Json {
-    let flips = found.iter().map(|f| {
+/// Whether there are no other flips, and that is proven.
+fn complete(flips: &Flips) -> bool {
+    flips.end == End::Proven && !flips.at_todays_buckets
+}
+
+fn flips(flips: &Flips) -> Json {
+    let flips = flips.found.iter().map(|f| {
         json!({
             "statement": f.statement,
             "rate": f.rate,
@@ -184,6 +174,9 @@ pub(crate) fn versus(ours: &Designed, other: &Designed, wanted: Option<&str>) ->
         })
         .collect();
     Ok(json!({
+        "model": ours.design.model,
+        "target": ours.design.target,
+        "mix": ours.design.mix,
         "total": ours.design.total,
         "other": other.design.total,
         "statements": compared,

@@ -17,6 +17,7 @@ mod put;
 mod reasons;
 mod refresh;
 mod tour;
+mod upkeep;
 mod verify;
 mod versus;
 
@@ -47,7 +48,7 @@ Examples:
 Exit codes: 0 clean, 1 findings (errors in a model, rejects, refusals), 2 failure."
 )]
 pub(crate) struct CommandLine {
-    /// When to use colours (`NO_COLOR` is honoured)
+    /// When to use colours (`NO_COLOR` and `TERM=dumb` are honoured)
     #[arg(
         long,
         global = true,

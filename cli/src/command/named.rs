@@ -18,11 +18,8 @@ pub(crate) struct Named {
 
 impl Named {
     pub(crate) fn find(design: &Design, wanted: &str) -> Named {
-        let kinds = ["question", "change", "structure"];
-        let said = wanted
-            .split_once(':')
-            .filter(|(kind, _)| kinds.contains(kind));
-        let [question, change, structure] = kinds.map(|kind| match said {
+        let said = said(wanted);
+        let [question, change, structure] = KINDS.map(|kind| match said {
             Some((of, name)) => (of == kind).then_some(name),
             None => Some(wanted),
         });
@@ -40,8 +37,27 @@ impl Named {
     }
 }
 
-/// Fails with the name that may have been meant, or all there are, each once.
+const KINDS: [&str; 3] = ["question", "change", "structure"];
+
+/// The kind that a name says, and the name itself.
+fn said(wanted: &str) -> Option<(&str, &str)> {
+    wanted
+        .split_once(':')
+        .filter(|(kind, _)| KINDS.contains(kind))
+}
+
+/// Fails with what has the name, where it is of another kind than was said, the name that may have
+/// been meant, or all there are, each once.
 pub(crate) fn unknown<T>(design: &Design, wanted: &str) -> Result<T> {
+    if let Some((kind, name)) = said(wanted) {
+        let named = Named::find(design, name);
+        let found = [named.question, named.change, named.structure];
+        let found = KINDS.into_iter().zip(found).find(|(_, at)| at.is_some());
+        if let Some((is, _)) = found {
+            bail!("there is no {kind} `{name}`: it is a {is}; say `{is}:{name}`");
+        }
+    }
+    let wanted = said(wanted).map_or(wanted, |(_, name)| name);
     let plans = design.plans.iter().map(|p| p.name.as_str());
     let writes = design.writes.iter().map(|w| w.name.as_str());
     let structures = design.structures.iter().map(|s| s.name.as_str());

@@ -1,16 +1,21 @@
 //! Why a design is as it is, told by designs that are not: without a structure, with the next best
 //! plan, at other rates.
 
-use super::design::{rate, rate_title};
+use super::design::{rate, rate_title, rates_apart};
+use super::upkeep;
 use crate::designing::Designed;
 use crate::progress::Shown;
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::plan::{self, Teller};
 use crate::words::{self, number, structure};
-use querent_compiler::design::study::{Choice, Flip, Study};
-use querent_compiler::design::{Design, Purpose, WritePlan};
+use querent_compiler::design::study::{Choice, End, Flips, Study};
+use querent_compiler::design::{Design, WritePlan};
 use querent_compiler::view::Structure;
 use std::io::{self, Write};
+
+/// How far flips can be relied on where partitions are limited.
+const TODAYS: &str =
+    "with the buckets and salts of today's rates, which other rates may need others of:";
 
 /// Of a structure: which changes keep it true, what everything would cost without it, and at which
 /// rates it would not be there.
@@ -21,26 +26,8 @@ pub(crate) fn of_structure(
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    print_upkeep(designed, at, colour, out)?;
-    writeln!(out, "\n{}", words::heading(colour, "Without it"))?;
-    let (other, twins) = without(designed, study, at);
-    if twins {
-        writeln!(
-            out,
-            "  the same in another order, or divided elsewhere, does as well; without that, too:"
-        )?;
-    }
-    match other {
-        None => writeln!(
-            out,
-            "  there is no design: it holds or checks what nothing else could"
-        )?,
-        Some(other) => {
-            print_total(designed, &other, out)?;
-            print_differences(designed, &other, colour, out)?;
-            print_instead(designed, &other, colour, out)?;
-        }
-    }
+    upkeep::print(designed, at, colour, out)?;
+    print_without(designed, study, at, colour, out)?;
     if study.is_given(at) {
         // A person chose it, whatever the rates.
         return Ok(());
@@ -49,32 +36,126 @@ pub(crate) fn of_structure(
     print_flips(designed, &flips, "a single question or change", colour, out)
 }
 
-/// The cheapest design without a structure. Where that costs as much because its like in another
-/// order takes its place, the cheapest without both, and true.
-pub(crate) fn without(designed: &Designed, study: &Study, at: usize) -> (Option<Design>, bool) {
-    let other = study.without(at);
-    if !study.is_given(at) && other.as_ref().is_some_and(|o| as_cheap(designed, o)) {
-        let apart = study.without_twins(at);
-        if apart.as_ref().is_some_and(|o| !as_cheap(designed, o)) {
-            return (apart, true);
+/// What there is without a structure.
+pub(crate) enum Without {
+    /// No design: nothing else could hold or check what it does.
+    Nothing,
+    /// Nothing but its like in another order, or divided elsewhere.
+    Likes(Box<Design>),
+    /// The cheapest design without it.
+    Other(Box<Design>),
+    /// The cheapest design without it and its likes, of which one would do as well.
+    Apart(Box<Design>),
+}
+
+impl Without {
+    pub(crate) fn design(&self) -> Option<&Design> {
+        match self {
+            Without::Nothing => None,
+            Without::Likes(other) | Without::Other(other) | Without::Apart(other) => Some(other),
         }
     }
-    (other, false)
+}
+
+/// The cheapest design without a structure. Where that costs as much because its like in another
+/// order takes its place, the cheapest without both.
+pub(crate) fn without(designed: &Designed, study: &Study, at: usize) -> Without {
+    let Some(other) = study.without(at).map(Box::new) else {
+        return Without::Nothing;
+    };
+    if study.is_given(at) || !as_cheap(designed, &other) {
+        return Without::Other(other);
+    }
+    match study.without_twins(at) {
+        None => Without::Likes(other),
+        Some(apart) if as_cheap(designed, &apart) => Without::Other(other),
+        Some(apart) => Without::Apart(Box::new(apart)),
+    }
+}
+
+fn print_without(
+    designed: &Designed,
+    study: &Study,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out, "\n{}", words::heading(colour, "Without it"))?;
+    let homes = designed.design.notes.get(at).map(structure::homes);
+    let homes = homes.filter(|homes| !homes.is_empty());
+    let found = without(designed, study, at);
+    match (&found, &homes) {
+        (Without::Nothing, None) => {
+            return writeln!(
+                out,
+                "  there is no design: it holds or checks what nothing else could"
+            );
+        }
+        (Without::Nothing, Some(homes)) => {
+            return writeln!(out, "  there is no design: it is the only place of {homes}");
+        }
+        (Without::Likes(_), None) => {
+            return writeln!(
+                out,
+                "  there is no design, but with the same in another order, or divided elsewhere, which does as well"
+            );
+        }
+        (Without::Likes(_), Some(homes)) => {
+            return writeln!(
+                out,
+                "  there is no design: it is the only place of {homes}, unless the same is kept in another order, or divided elsewhere"
+            );
+        }
+        (Without::Apart(_), _) => writeln!(
+            out,
+            "  the same in another order, or divided elsewhere, does as well; without that, too:"
+        )?,
+        (Without::Other(_), _) => {}
+    }
+    let Some(other) = found.design() else {
+        return Ok(());
+    };
+    print_total(designed, other, out)?;
+    if let Some(homes) = homes {
+        let places = new_homes(designed, other, at);
+        writeln!(out, "  {homes} would then live in {}", places.join(", "))?;
+    }
+    print_differences(designed, other, colour, out)?;
+    print_instead(designed, other, colour, out)
+}
+
+/// Where the facts that have their home in a structure have it in another design, with its key: it
+/// may have the same name.
+fn new_homes(designed: &Designed, other: &Design, at: usize) -> Vec<String> {
+    let notes = &designed.design.notes;
+    let facts = notes.get(at).map_or(&[][..], |note| &note.home_of);
+    let places = other.structures.iter().zip(&other.notes);
+    let places = places.filter(|(_, note)| note.home_of.iter().any(|f| facts.contains(f)));
+    places
+        .map(|(s, _)| format!("{} ({})", s.name, structure::key(&designed.model, s)))
+        .collect()
 }
 
 /// The design with the next best plan of a question; where that is the same plan on the like of a
 /// structure in another order, the next that is another.
 pub(crate) fn next_best(designed: &Designed, study: &Study, at: usize) -> Option<Design> {
+    let steps = |of: &Design| Some(of.plan_steps(&designed.model, &of.plans.get(at)?.plan));
     let other = study.next_best(at)?;
-    if !as_cheap(designed, &other) {
+    let alike = steps(&other) == steps(&designed.design);
+    if !alike && !as_cheap(designed, &other) {
         return Some(other);
     }
-    study.next_best_apart(at).or(Some(other))
+    let apart = study.next_best_apart(at);
+    apart.or_else(|| (!alike).then_some(other))
 }
 
-/// Whether another design costs as much, as far as a reader is concerned.
+/// Whether another design costs as much, as far as a reader is concerned: what some statements cost
+/// more, others cost less. However much all the rest costs says nothing about that.
 fn as_cheap(designed: &Designed, other: &Design) -> bool {
-    (other.total / designed.design.total - 1.0).abs() < 5e-5
+    let differing = differences(&designed.design, other);
+    let each = differing.iter().map(|d| d.weight * (d.without - d.with));
+    let apart: f64 = each.clone().map(f64::abs).sum();
+    each.sum::<f64>().abs() <= 5e-5 * apart
 }
 
 /// Of a question: the next best plan, why it lost, and at which rates it would win.
@@ -105,23 +186,26 @@ pub(crate) fn of_question(
             let own = designed.design.plans.get(at).map_or(0.0, |p| p.cost);
             let answering = (priced.cost - own) * priced.weight;
             let total = other.total - designed.design.total;
-            if as_cheap(designed, other) {
-                let each = unit.show(priced.cost);
+            let (each, instead) = (unit.show(priced.cost), unit.show(own));
+            if !as_cheap(designed, other) {
+                writeln!(
+                    out,
+                    "  it lost: {each} each instead of {instead}; at its rate {}, all else {}, together {}",
+                    signed(designed, answering),
+                    signed(designed, total - answering),
+                    signed(designed, total),
+                )?;
+            } else if differ(priced.cost, own) {
+                writeln!(
+                    out,
+                    "  everything would cost as much: {each} each instead of {instead}, which the rest makes up for"
+                )?;
+            } else {
                 writeln!(
                     out,
                     "  it would do as well: {each} each, and everything costs as much"
                 )?;
-                return print_instead(designed, other, colour, out);
             }
-            writeln!(
-                out,
-                "  it lost: {} each instead of {}; at its rate {}, all else {}, together {}",
-                unit.show(priced.cost),
-                unit.show(own),
-                signed(designed, answering),
-                signed(designed, total - answering),
-                signed(designed, total),
-            )?;
             print_instead(designed, other, colour, out)?;
         }
     }
@@ -130,7 +214,7 @@ pub(crate) fn of_question(
 }
 
 /// The flips of a choice, with progress where that takes long.
-pub(crate) fn flips(study: &Study, choice: Choice) -> Vec<Flip> {
+pub(crate) fn flips(study: &Study, choice: Choice) -> Flips {
     let mut shown = Shown::new();
     let found = study.flips_noting(choice, &mut |done, of| {
         shown.step_of_long(done + 1, of, "trying other rates");
@@ -151,95 +235,34 @@ pub(crate) fn of_change(
     print_flips(designed, &flips, "this change", colour, out)
 }
 
-/// The changes that write a structure.
-fn print_upkeep(
-    designed: &Designed,
-    at: usize,
-    colour: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let Some(own) = designed.design.structures.get(at) else {
-        return Ok(());
-    };
-    let writers = upkeep(&designed.design, &own.name);
-    if writers.is_empty() {
-        return Ok(());
-    }
-    let mut grid = Grid::new(2, &[1, 2, 3, 4]);
-    grid.head(&[
-        "",
-        rate_title(designed),
-        "rows",
-        "at most",
-        "cost",
-        "at its rate",
-    ]);
-    for writer in writers {
-        grid.line([
-            name(writer.change),
-            plain(rate(designed, writer.weight)),
-            plain(number::count(writer.rows)),
-            plain(number::count(writer.rows_max)),
-            plain(designed.unit.show(writer.cost)),
-            faint(designed.unit.show(writer.cost * writer.weight)),
-        ]);
-    }
-    writeln!(out, "\n{}", words::heading(colour, "Written by"))?;
-    grid.print(colour, out)
-}
-
-/// What a change does to keep one structure true.
-pub(crate) struct Upkeep<'d> {
-    pub(crate) change: &'d str,
-    pub(crate) weight: f64,
-    pub(crate) rows: f64,
-    pub(crate) rows_max: f64,
-    pub(crate) cost: f64,
-}
-
-/// The changes that write a structure.
-pub(crate) fn upkeep<'d>(design: &'d Design, structure: &str) -> Vec<Upkeep<'d>> {
-    let of = design.writes.iter().map(|change| {
-        let mut writer = Upkeep {
-            change: &change.name,
-            weight: change.weight,
-            rows: 0.0,
-            rows_max: 0.0,
-            cost: 0.0,
-        };
-        let steps = change.steps.iter();
-        for s in steps.filter(|s| s.structure == structure && s.purpose == Purpose::Maintain) {
-            writer.rows += s.rows;
-            writer.rows_max += s.rows_max;
-            writer.cost += s.cost;
-        }
-        writer
-    });
-    of.filter(|writer| writer.rows > 0.0).collect()
-}
-
 fn print_total(designed: &Designed, other: &Design, out: &mut impl Write) -> io::Result<()> {
     let (ours, theirs) = (designed.design.total, other.total);
-    let times = theirs / ours;
-    if times < 1.0 - 5e-5 {
-        return writeln!(
-            out,
-            "  everything costs {} instead of {}: {:.2} % less",
-            designed.unit.show(theirs),
-            designed.unit.show(ours),
-            (1.0 - times) * 100.0
-        );
+    if as_cheap(designed, other) {
+        let instead = only(other, &designed.design);
+        let why = match instead.as_slice() {
+            [] => "what is there does the same",
+            [_] => "another structure does the same",
+            _ => "other structures do the same",
+        };
+        return writeln!(out, "  everything costs as much: {why}");
     }
-    if times < 1.0 + 5e-5 {
-        return writeln!(
-            out,
-            "  everything costs as much: another structure does the same"
-        );
-    }
-    let factor = if times >= 1.1 {
-        format!("{} times as much", number::count(times))
+    let percent = (theirs / ours - 1.0) * 100.0;
+    let (word, apart) = match percent {
+        p if p < 0.0 => ("less", -p),
+        p => ("more", p),
+    };
+    let factor = if percent >= 10.0 {
+        format!("{} times as much", number::count(theirs / ours))
+    } else if apart >= 0.01 {
+        format!("{apart:.2} % {word}")
     } else {
-        format!("{:.2} % more", (times - 1.0) * 100.0)
+        // Beside what costs much more: no two of the figures would differ.
+        let difference = designed.unit.show((theirs - ours).abs());
+        let ours = designed.unit.show(ours);
+        return writeln!(
+            out,
+            "  everything costs {difference} {word}: little beside {ours}"
+        );
     };
     writeln!(
         out,
@@ -271,7 +294,7 @@ fn print_differences(
     ]);
     for d in &differing {
         let reads = match d.reads {
-            Some((with, without)) if (with - without).abs() > 1e-4 * with.max(without) => {
+            Some((with, without)) if differ(with, without) => {
                 let (with, without) = (number::count(with), number::count(without));
                 format!("it reads {without} instead of {with}")
             }
@@ -319,8 +342,12 @@ pub(crate) fn differences<'d>(design: &'d Design, other: &Design) -> Vec<Differe
         reads: Some((reads(a), reads(b))),
     });
     let all = questions.chain(changes);
-    all.filter(|d| (d.with - d.without).abs() > 1e-4 * d.with.max(d.without))
-        .collect()
+    all.filter(|d| differ(d.with, d.without)).collect()
+}
+
+/// Whether two figures are not the same to a reader.
+fn differ(a: f64, b: f64) -> bool {
+    (a - b).abs() > 1e-4 * a.max(b)
 }
 
 /// The structures that another design has instead.
@@ -353,7 +380,7 @@ pub(crate) fn only<'d>(of: &'d Design, without: &Design) -> Vec<&'d Structure> {
 
 fn print_flips(
     designed: &Designed,
-    flips: &[Flip],
+    flips: &Flips,
     whose: &str,
     colour: bool,
     out: &mut impl Write,
@@ -363,11 +390,29 @@ fn print_flips(
         "\n{}",
         words::heading(colour, "What would change the choice")
     )?;
-    if flips.is_empty() {
-        return writeln!(out, "  no rate of {whose}, from none to a million times");
+    if flips.at_todays_buckets {
+        writeln!(out, "  {TODAYS}")?;
+    }
+    match (flips.found.is_empty(), flips.end) {
+        (true, End::Proven) => {
+            return writeln!(out, "  no rate of {whose}, from none to a million times");
+        }
+        (true, End::Open) => {
+            return writeln!(
+                out,
+                "  none was found among the rates of {whose}, from none to a million times, which proves nothing"
+            );
+        }
+        (true, End::Tied) => {
+            return writeln!(
+                out,
+                "  nothing has to: another design that costs as much has another choice at these rates"
+            );
+        }
+        (false, _) => {}
     }
     let mut grid = Grid::new(2, &[2, 3]);
-    for flip in flips {
+    for flip in &flips.found {
         let word = if flip.at < flip.rate { "under" } else { "over" };
         let mut then = Vec::new();
         if !flip.reads.is_empty() {
@@ -387,14 +432,15 @@ fn print_flips(
                 then.push(format!("{word} {}", names.join(", ")));
             }
         }
-        if !flip.proven {
+        if !flip.proven && !flips.at_todays_buckets {
             then.push("found, not proven".into());
         }
+        let (at, now) = rates_apart(designed, flip.at, flip.rate);
         grid.line([
             name(flip.statement.clone()),
             plain(word),
-            plain(rate(designed, flip.at)),
-            faint(format!("now {}", rate(designed, flip.rate))),
+            plain(at),
+            faint(format!("now {now}")),
             plain(then.join(", ")),
         ]);
     }

@@ -56,7 +56,17 @@ fn is_write(step: &WriteStep) -> bool {
 }
 
 /// What a step of a write plan is for.
-fn purpose(step: &WriteStep) -> String {
+pub(crate) fn purpose(step: &WriteStep) -> String {
+    let told = told(step);
+    let reads = matches!(step.op.as_str(), "check" | "read");
+    if reads && step.at().is_none() && !matches!(step.purpose, Purpose::Support(_)) {
+        // A design that loses facts is priced as if they were there.
+        return format!("{told} (nothing keeps it: priced, but it cannot be read)");
+    }
+    told
+}
+
+fn told(step: &WriteStep) -> String {
     match &step.purpose {
         Purpose::Find(entity) => format!("the {entity} to change"),
         Purpose::Values(entity) if step.op == "check" => format!("{entity} by key: is it there?"),

@@ -2,23 +2,45 @@
 
 use querent_compiler::design::target::Target;
 
+/// So many digits are shown of a number.
+pub(crate) const DIGITS: usize = 3;
+/// So many, where fewer would not tell two of them apart.
+pub(crate) const MOST_DIGITS: usize = 12;
+
 /// `0.2`, `50`, `12.3k`, `4M`.
 pub(crate) fn count(n: f64) -> String {
+    count_of(n, DIGITS)
+}
+
+/// The same, to so many digits.
+pub(crate) fn count_of(n: f64, digits: usize) -> String {
     let sizes = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")];
-    // What would be rounded up to the next size is shown in it.
-    match sizes.iter().find(|(size, _)| n >= size * 0.9995) {
-        Some((size, letter)) => format!("{}{letter}", digits(n / size)),
-        None => digits(n),
-    }
+    sized(n, &sizes, digits).unwrap_or_else(|| shown(n, digits))
 }
 
 /// `17 B`, `4.5 MB`.
 pub(crate) fn bytes(n: f64) -> String {
-    let sizes = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match sizes.iter().find(|(size, _)| n >= size * 0.9995) {
-        Some((size, unit)) => format!("{} {unit}", digits(n / size)),
-        None => format!("{} B", digits(n.round())),
-    }
+    let sizes = [
+        (1e18, " EB"),
+        (1e15, " PB"),
+        (1e12, " TB"),
+        (1e9, " GB"),
+        (1e6, " MB"),
+        (1e3, " kB"),
+    ];
+    sized(n, &sizes, DIGITS).unwrap_or_else(|| format!("{} B", shown(n.round(), DIGITS)))
+}
+
+/// A number in the largest of these sizes, where it is as large. What would be rounded up to the next
+/// size is shown in it.
+fn sized(n: f64, sizes: &[(f64, &str)], digits: usize) -> Option<String> {
+    let (size, unit) = sizes.iter().find(|(size, _)| n >= size * whole(digits))?;
+    Some(format!("{}{unit}", shown(n / size, digits)))
+}
+
+/// What is rounded up to one.
+fn whole(digits: usize) -> f64 {
+    1.0 - 0.5 * 10f64.powi(-(digits as i32))
 }
 
 /// Seconds as `3.2 µs`, `21 ms`, `1.4 s`, `26.7k s`.
@@ -28,21 +50,23 @@ pub(crate) fn seconds(n: f64) -> String {
     }
     let sizes = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
     match sizes.iter().find(|(size, _)| n >= size * 0.9995) {
-        Some((size, unit)) => format!("{} {unit}", digits(n / size)),
-        None => format!("{} µs", digits(n / 1e-6)),
+        Some((size, unit)) => format!("{} {unit}", shown(n / size, DIGITS)),
+        None => format!("{} µs", shown(n / 1e-6, DIGITS)),
     }
 }
 
-/// Three digits, or all those before the point.
-fn digits(n: f64) -> String {
+/// So many digits, or all those before the point.
+fn shown(n: f64, digits: usize) -> String {
     // Zero has no sign to a reader.
     let n = n + 0.0;
-    let text = match n {
-        n if n >= 99.95 => format!("{n:.0}"),
-        n if n >= 9.995 => format!("{n:.1}"),
-        n if n >= 0.01 || n == 0.0 => format!("{n:.2}"),
+    let behind = match n {
+        n if n >= 100.0 * whole(digits) => digits.saturating_sub(3),
+        n if n >= 10.0 * whole(digits) => digits.saturating_sub(2),
+        n if n >= 0.01 || n == 0.0 => digits.saturating_sub(1),
+        _ if digits > DIGITS => digits,
         _ => return "<0.01".into(),
     };
+    let text = format!("{n:.behind$}");
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
@@ -52,11 +76,17 @@ fn digits(n: f64) -> String {
 
 /// `5k/s`, `1/min`, `3/day`.
 pub(crate) fn rate(per_second: f64) -> String {
+    rate_of(per_second, DIGITS)
+}
+
+/// The same, to so many digits.
+pub(crate) fn rate_of(per_second: f64, digits: usize) -> String {
     let periods = [(1.0, "s"), (60.0, "min"), (3600.0, "h")];
-    match periods.iter().find(|(p, _)| per_second * p >= 0.9995) {
-        Some((period, unit)) => format!("{}/{unit}", count(per_second * period)),
-        None => format!("{}/day", count(per_second * 86_400.0)),
-    }
+    let period = periods
+        .iter()
+        .find(|(p, _)| per_second * p >= whole(digits));
+    let (period, unit) = period.unwrap_or(&(86_400.0, "day"));
+    format!("{}/{unit}", count_of(per_second * period, digits))
 }
 
 /// The unit of a target's costs.
@@ -113,6 +143,9 @@ mod tests {
         assert_eq!(shown, expected);
         assert_eq!(bytes(17.4), "17 B");
         assert_eq!(bytes(4.5e6), "4.5 MB");
+        assert_eq!(bytes(1.68e15), "1.68 PB");
+        assert_eq!(rate_of(50_021.0, 5), "50.021k/s");
+        assert_eq!(count_of(0.004, 4), "0.004");
         assert_eq!(seconds(3.2e-6), "3.2 µs");
         assert_eq!(seconds(0.0214), "21.4 ms");
         assert_eq!(seconds(0.0), "0 µs");

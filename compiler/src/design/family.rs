@@ -35,8 +35,8 @@ pub(super) struct Family<'f, 'p, 'm> {
 pub(super) enum Below {
     /// There is one.
     Found(Priced),
-    /// It is proven that there is none.
-    Nothing,
+    /// It is proven that there is none, and that everything costs so much at least.
+    Nothing(f64),
     /// None was found.
     Unknown,
 }
@@ -125,7 +125,7 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
         let (solved, bound) = search_from(&instance, limits, known, &mut self.trace.clone());
         match solved.and_then(|kept| cheaper(&kept)) {
             Some(found) => Below::Found(found),
-            None if bound >= price * (1.0 - PROVABLE) => Below::Nothing,
+            None if bound >= price * (1.0 - PROVABLE) => Below::Nothing(bound),
             None => Below::Unknown,
         }
     }

@@ -10,9 +10,10 @@
 use super::adding::Adding;
 use super::family::{Below, Family, Priced};
 use super::prepare::Prepared;
+use super::price::ROUNDING;
 use super::select::Selection;
 use super::shape::ShapeId;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 /// How many times its rate a statement is made dearer in the search for a flip.
@@ -23,11 +24,14 @@ const NONE: f64 = 1e-15;
 /// Lines are intersected so often at most before a flip is given up; each time rules out what lies
 /// on one side, and mostly two or three are enough.
 const INTERSECTIONS: usize = 24;
-/// Prices closer than this fraction are the same.
+/// Prices that differ by less than this fraction of what lies between them are the same.
 pub(super) const SAME: f64 = 1e-7;
 
+/// A rate is proven that is known within this fraction.
+const NEARBY: f64 = 1e-2;
+
 /// The search for the flips of one choice.
-pub(super) struct Flips<'f, 'p, 'm> {
+pub(super) struct FlipSearch<'f, 'p, 'm> {
     pub(super) prepared: &'f Prepared<'m>,
     /// All selections.
     pub(super) all: Family<'f, 'p, 'm>,
@@ -44,6 +48,8 @@ pub(super) struct Flips<'f, 'p, 'm> {
     pub(super) known: RefCell<Vec<Priced>>,
     /// Finds a flip as it would be found if nothing could be ruled out beforehand.
     pub(super) thorough: bool,
+    /// Whether a search has ended with neither a flip nor a proof that there is none.
+    pub(super) open: Cell<bool>,
 }
 
 /// A rate at which a choice flips, and the selection beyond.
@@ -55,7 +61,7 @@ pub(super) struct Met {
     pub(super) proven: bool,
 }
 
-impl Flips<'_, '_, '_> {
+impl FlipSearch<'_, '_, '_> {
     /// The nearest rates of a statement, below and above its own, at which a design's choice flips.
     pub(super) fn by(&self, design: &Priced, statement: usize) -> Vec<Met> {
         let rate = self.prepared.weight(statement);
@@ -90,26 +96,33 @@ impl Flips<'_, '_, '_> {
         let mut from = rate;
         let mut other = self.beyond(&with, statement, from, far)?;
         for _ in 0..INTERSECTIONS {
-            let at = line(&with).crossing(&line(&other))?;
-            if at < from.min(far) || at > from.max(far) || at == rate {
+            let (own, beyond) = (line(&with), line(&other));
+            let Some(at) = own
+                .crossing(&beyond)
+                .filter(|&at| at >= from.min(far) && at <= from.max(far) && at != rate)
+            else {
+                self.open.set(true);
                 return None;
-            }
+            };
             let mut proven = match self.beaten(&with, statement, at, &other) {
                 Below::Found(between) => {
                     self.known.borrow_mut().push(between.clone());
                     other = between;
                     continue;
                 }
-                Below::Nothing => true,
+                Below::Nothing(least) => own.meets_near(&beyond, at, least),
                 Below::Unknown => false,
             };
             let between = if (self.chosen)(&other.selection).as_ref() == Some(&wanted) {
                 Some(self.all.priced(other.selection.clone()))
             } else if self.without.is_some() {
-                let (weights, most) = self.at(&with, statement, at);
+                let (weights, most) = self.at(&with, &other, statement, at);
                 match self.all.below(&weights, &with.selection, most) {
                     Below::Found(between) => Some(between),
-                    Below::Nothing => None,
+                    Below::Nothing(least) => {
+                        proven &= own.meets_near(&beyond, at, least);
+                        None
+                    }
                     Below::Unknown => {
                         proven = false;
                         let (own, other) = (&with.selection, &other.selection);
@@ -135,6 +148,7 @@ impl Flips<'_, '_, '_> {
                 other = between;
             }
         }
+        self.open.set(true);
         None
     }
 
@@ -200,12 +214,20 @@ impl Flips<'_, '_, '_> {
         drop(known);
         let start = match &self.without {
             // Nothing would be proven, and those that are known are what is told.
-            Some((family, _)) if !family.provable => return None,
+            Some((family, _)) if !family.provable => {
+                self.open.set(true);
+                return None;
+            }
             Some((_, cheapest)) => cheapest,
             None => with,
         };
-        let Below::Found(found) = self.beaten(with, statement, far, start) else {
-            return None;
+        let found = match self.beaten(with, statement, far, start) {
+            Below::Found(found) => found,
+            below => {
+                let unknown = matches!(below, Below::Unknown);
+                self.open.set(self.open.get() || unknown);
+                return None;
+            }
         };
         self.known.borrow_mut().push(found.clone());
         Some(found)
@@ -213,7 +235,7 @@ impl Flips<'_, '_, '_> {
 
     /// A selection without the choice that is cheaper than a line at some rate.
     fn beaten(&self, line: &Priced, statement: usize, at: f64, start: &Priced) -> Below {
-        let (weights, most) = self.at(line, statement, at);
+        let (weights, most) = self.at(line, start, statement, at);
         let family = self
             .without
             .as_ref()
@@ -222,11 +244,14 @@ impl Flips<'_, '_, '_> {
     }
 
     /// The weights where a statement has some rate, and what a selection has to be below to be
-    /// cheaper than another there.
-    fn at(&self, line: &Priced, statement: usize, at: f64) -> (Vec<f64>, f64) {
+    /// cheaper than another there: by more than a little of what lies between this and the one that
+    /// it is held against, however much else everything costs.
+    fn at(&self, line: &Priced, other: &Priced, statement: usize, at: f64) -> (Vec<f64>, f64) {
         let weights = self.prepared.weights_at(statement, at);
         let price = line.prices.at(&weights);
-        (weights, price * (1.0 - SAME))
+        let apart = SAME * line.prices.apart(&other.prices, &weights);
+        let little = apart.clamp(price * ROUNDING, price * SAME);
+        (weights, price - little)
     }
 
     /// What a statement costs at the very least, in any selection without the choice. One that
@@ -265,6 +290,12 @@ impl Line {
 
     fn at(&self, rate: f64) -> f64 {
         self.fixed + self.each * rate
+    }
+
+    /// Whether the rate at which it meets another is known within a little, where everything is known
+    /// to cost so much there at least: what is between the two would meet it elsewhere.
+    fn meets_near(&self, other: &Line, at: f64, least: f64) -> bool {
+        self.at(at) - least <= NEARBY * (self.each - other.each).abs() * at
     }
 
     fn crossing(&self, other: &Line) -> Option<f64> {

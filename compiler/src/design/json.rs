@@ -1,10 +1,10 @@
 //! The design as the contract prints it.
 
-use super::Design;
 use super::display::{Printer, direction, key_part, literal};
 use super::plan::{Get, Op, Plan, Sub, Term, Test};
 use super::popular_key::split_of;
 use super::source;
+use super::{Design, PricedPlan, WritePlan, WriteStep};
 use crate::model::{AggregateFn, Direction, Function, Model};
 use crate::view::Structure;
 use serde_json::{Value, json};
@@ -59,8 +59,10 @@ impl Design {
             .collect();
         let mut questions = serde_json::Map::new();
         let mut plans = serde_json::Map::new();
+        let mut asks = serde_json::Map::new();
         for p in &self.plans {
             questions.insert(p.name.clone(), json!(p.cost));
+            asks.insert(p.name.clone(), json!(p.by_itself()));
             plans.insert(
                 p.name.clone(),
                 Value::Array(self.plan_steps(model, &p.plan)),
@@ -68,12 +70,11 @@ impl Design {
         }
         let mut changes = serde_json::Map::new();
         let mut writes = serde_json::Map::new();
+        let mut made = serde_json::Map::new();
         for w in &self.writes {
             changes.insert(w.name.clone(), json!(w.cost));
-            let steps = w.steps.iter().map(|s| {
-                json!({ "op": s.op, "structure": s.at(), "rows": s.rows, "rows_max": s.rows_max,
-                        "reads": s.reads, "cost": s.cost })
-            });
+            made.insert(w.name.clone(), json!(w.by_itself()));
+            let steps = w.steps.iter().map(WriteStep::to_json);
             writes.insert(w.name.clone(), Value::Array(steps.collect()));
         }
         json!({
@@ -81,7 +82,12 @@ impl Design {
             "model": self.model,
             "target": self.target,
             "mix": self.mix,
-            "cost": { "total": self.total, "questions": questions, "changes": changes },
+            "cost": {
+                "total": self.total,
+                "questions": questions,
+                "changes": changes,
+                "by_itself": { "questions": asks, "changes": made },
+            },
             "structures": structures,
             "plans": plans,
             "writes": writes,
@@ -102,12 +108,12 @@ impl Design {
     }
 
     fn inner_steps(&self, model: &Model, plan: &Plan, outer: &[Frame]) -> Vec<Value> {
-        let mut out = Vec::new();
+        let mut out = Steps::default();
         let frames = self.op_steps(model, &plan.root, outer, &mut out);
         for o in &plan.output {
             self.term_steps(model, &o.term, &frames, &mut out);
         }
-        out.into_iter().map(completed).collect()
+        out.completed()
     }
 
     /// The columns of what a get gives.
@@ -120,12 +126,12 @@ impl Design {
     }
 
     /// Adds the steps of an operator behind those of its input; tells the columns that it leaves.
-    fn op_steps(
+    fn op_steps<'p>(
         &self,
         model: &Model,
-        op: &Op,
+        op: &'p Op,
         outer: &[Frame],
-        out: &mut Vec<Value>,
+        out: &mut Steps<'p>,
     ) -> Vec<Frame> {
         match op {
             Op::Input => outer.to_vec(),
@@ -216,6 +222,9 @@ impl Design {
                     .map(|(t, d)| json!([told(t, &frames), direction(*d)]));
                 out.push(json!({ "op": "sort", "order": order.collect::<Vec<_>>(),
                     "rows": estimate.rows, "reads": 0, "cost": estimate.cost }));
+                for (term, _) in by {
+                    self.term_steps(model, term, &frames, out);
+                }
                 frames
             }
             Op::Page { input, .. } => {
@@ -230,7 +239,7 @@ impl Design {
                     _ => json!("$limit"),
                 };
                 // A read right before it stops there.
-                let rows = match (&**input, out.last_mut()) {
+                let rows = match (&**input, out.list.last_mut()) {
                     (Op::Get { estimate, .. } | Op::Merge { estimate, .. }, Some(read)) => {
                         if let Value::Object(read) = read {
                             read.insert("limit".into(), count.clone());
@@ -299,37 +308,25 @@ impl Design {
         })
     }
 
-    fn term_steps(&self, model: &Model, term: &Term, frames: &[Frame], out: &mut Vec<Value>) {
-        let mut each = |terms: &[Term]| {
-            for term in terms {
-                self.term_steps(model, term, frames, out);
+    /// Adds the subplans of a term. What several terms need is told once.
+    fn term_steps<'p>(&self, model: &Model, term: &'p Term, frames: &[Frame], out: &mut Steps<'p>) {
+        for sub in term.subs() {
+            if out.told.contains(&sub) {
+                continue;
             }
-        };
-        match term {
-            Term::Sub(sub) => {
-                let (name, plan) = match &**sub {
-                    Sub::Nested(plan) => ("nest", plan),
-                    Sub::Scalar(plan) => ("compute", plan),
-                    Sub::Values(plan) => ("list", plan),
-                };
-                let steps = self.inner_steps(model, plan, frames);
-                out.push(json!({ "op": name, "steps": steps }));
-            }
-            Term::Shape(a, list) => {
-                each(std::slice::from_ref(a));
-                each(list);
-            }
-            Term::Key(list) | Term::Call(_, list) => each(list),
-            Term::Binary(_, a, b) | Term::At(a, b) => {
-                each(std::slice::from_ref(a));
-                each(std::slice::from_ref(b));
-            }
-            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
+            out.told.push(sub);
+            let name = match sub {
+                Sub::Nested(_) => "nest",
+                Sub::Scalar(_) => "compute",
+                Sub::Values(_) => "list",
+            };
+            let steps = self.inner_steps(model, sub.plan(), frames);
+            out.push(json!({ "op": name, "steps": steps }));
         }
     }
 
-    fn test_steps(&self, model: &Model, test: &Test, frames: &[Frame], out: &mut Vec<Value>) {
-        let mut each = |terms: &[Term]| {
+    fn test_steps<'p>(&self, model: &Model, test: &'p Test, frames: &[Frame], out: &mut Steps<'p>) {
+        let mut each = |terms: &'p [Term]| {
             for term in terms {
                 self.term_steps(model, term, frames, out);
             }
@@ -351,12 +348,68 @@ impl Design {
             }
             Test::IsNull(a) => each(std::slice::from_ref(a)),
             Test::Exists(op) => {
-                let mut steps = Vec::new();
+                let mut steps = Steps::default();
                 self.op_steps(model, op, frames, &mut steps);
-                let steps: Vec<Value> = steps.into_iter().map(completed).collect();
-                out.push(json!({ "op": "exists", "steps": steps }));
+                out.push(json!({ "op": "exists", "steps": steps.completed() }));
             }
         }
+    }
+}
+
+impl PricedPlan {
+    /// What an ask costs whatever its plan is: what its steps leave.
+    pub fn by_itself(&self) -> f64 {
+        left(self.cost, self.plan.told_cost())
+    }
+}
+
+impl WritePlan {
+    /// What a change costs whatever its write plan is: what its steps leave.
+    pub fn by_itself(&self) -> f64 {
+        left(self.cost, self.steps.iter().map(|s| s.cost).sum())
+    }
+}
+
+/// What is left of a cost, but for rounding.
+fn left(cost: f64, told: f64) -> f64 {
+    let left = cost - told;
+    let (unit, least) = (1e9, 1e-9 * cost.abs());
+    if left.abs() <= least {
+        return 0.0;
+    }
+    (left * unit).round() / unit
+}
+
+/// The steps of a plan so far.
+#[derive(Default)]
+struct Steps<'p> {
+    list: Vec<Value>,
+    /// The subplans among them.
+    told: Vec<&'p Sub>,
+}
+
+impl Steps<'_> {
+    fn push(&mut self, step: Value) {
+        self.list.push(step);
+    }
+
+    fn completed(self) -> Vec<Value> {
+        self.list.into_iter().map(completed).collect()
+    }
+}
+
+impl WriteStep {
+    /// One step with the fields of the contract, and the structures that it is read for.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "op": self.op,
+            "structure": self.at(),
+            "rows": self.rows,
+            "rows_max": self.rows_max,
+            "reads": self.reads,
+            "cost": self.cost,
+            "needed_by": self.needed_by,
+        })
     }
 }
 

@@ -208,6 +208,202 @@ impl Op {
     }
 }
 
+impl Plan {
+    /// What its steps cost together, with those of subplans. One that several terms need is told
+    /// once, and so it was priced.
+    pub fn told_cost(&self) -> f64 {
+        let mut bill = Bill::default();
+        bill.plan(self);
+        bill.cost
+    }
+
+    /// Settles the steps to what the plan was priced at. What a subplan takes of the rows that it
+    /// is computed for was not part of their read when that was priced: it is added there.
+    pub(super) fn settled(mut self, cost: f64) -> Plan {
+        let more = cost - self.told_cost();
+        if more > 0.0 {
+            self.root.charge_last(more);
+        }
+        self
+    }
+}
+
+impl Op {
+    /// Adds to the price of the last step that reads.
+    fn charge_last(&mut self, cost: f64) {
+        match self {
+            Op::Input => {}
+            Op::Get { estimate, .. } | Op::Merge { estimate, .. } | Op::Unite { estimate, .. } => {
+                estimate.cost += cost;
+            }
+            Op::Elements { input, .. }
+            | Op::Filter { input, .. }
+            | Op::Distinct { input, .. }
+            | Op::Sort { input, .. }
+            | Op::Page { input, .. }
+            | Op::Limit { input, .. }
+            | Op::Aggregate { input, .. } => Arc::make_mut(input).charge_last(cost),
+        }
+    }
+}
+
+/// The sum of what steps cost.
+#[derive(Default)]
+struct Bill<'p> {
+    cost: f64,
+    /// Subplans over the rows of the present plan that were counted.
+    counted: Vec<&'p Sub>,
+}
+
+impl<'p> Bill<'p> {
+    fn plan(&mut self, plan: &'p Plan) {
+        let outside = std::mem::take(&mut self.counted);
+        self.op(&plan.root);
+        self.terms(plan.output.iter().map(|o| &o.term));
+        self.counted = outside;
+    }
+
+    fn op(&mut self, op: &'p Op) {
+        match op {
+            Op::Input => {}
+            Op::Get {
+                input,
+                get,
+                estimate,
+                ..
+            } => {
+                self.op(input);
+                self.get(get);
+                self.cost += estimate.cost;
+            }
+            Op::Merge {
+                input,
+                lists,
+                get,
+                estimate,
+                ..
+            } => {
+                self.op(input);
+                self.terms(lists.iter().flatten());
+                self.get(get);
+                self.cost += estimate.cost;
+            }
+            Op::Unite {
+                branches, estimate, ..
+            } => {
+                branches.iter().for_each(|branch| self.plan(branch));
+                self.cost += estimate.cost;
+            }
+            Op::Elements { input, of } => {
+                self.op(input);
+                self.terms([of]);
+            }
+            Op::Filter {
+                input,
+                tests,
+                estimate,
+            } => {
+                self.op(input);
+                self.cost += estimate.cost;
+                tests.iter().for_each(|test| self.test(test));
+            }
+            Op::Distinct { input, by } => {
+                self.op(input);
+                self.terms(by);
+            }
+            Op::Sort {
+                input,
+                by,
+                estimate,
+            } => {
+                self.op(input);
+                self.cost += estimate.cost;
+                self.terms(by.iter().map(|(term, _)| term));
+            }
+            Op::Page { input, by, .. } => {
+                self.op(input);
+                self.terms(by.iter().map(|(term, _)| term));
+            }
+            Op::Limit { input, .. } => self.op(input),
+            Op::Aggregate {
+                input,
+                group,
+                aggregates,
+                estimate,
+                ..
+            } => {
+                self.op(input);
+                self.cost += estimate.cost;
+                self.terms(group);
+                self.terms(aggregates.iter().filter_map(|a| a.arg.as_ref()));
+            }
+        }
+    }
+
+    fn get(&mut self, get: &'p Get) {
+        self.terms(&get.eq);
+        self.terms(get.lower.iter().chain(&get.upper).map(|bound| &bound.term));
+    }
+
+    fn terms(&mut self, terms: impl IntoIterator<Item = &'p Term>) {
+        for term in terms {
+            for sub in term.subs() {
+                if !self.counted.contains(&sub) {
+                    self.counted.push(sub);
+                    self.plan(sub.plan());
+                }
+            }
+        }
+    }
+
+    fn test(&mut self, test: &'p Test) {
+        match test {
+            Test::And(tests) | Test::Or(tests) => tests.iter().for_each(|t| self.test(t)),
+            Test::Not(test) => self.test(test),
+            Test::Compare(a, _, b) | Test::InList(a, b) => self.terms([a, b]),
+            Test::In(a, list) => {
+                self.terms([a]);
+                self.terms(list);
+            }
+            Test::IsNull(a) => self.terms([a]),
+            Test::Exists(op) => {
+                let outside = std::mem::take(&mut self.counted);
+                self.op(op);
+                self.counted = outside;
+            }
+        }
+    }
+}
+
+impl Sub {
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        let (Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan)) = self;
+        plan
+    }
+}
+
+impl Term {
+    /// The subplans that it is computed with, those inside these left out.
+    pub fn subs(&self) -> Vec<&Sub> {
+        match self {
+            Term::Sub(sub) => vec![&**sub],
+            Term::Shape(first, terms) => {
+                let mut subs = first.subs();
+                subs.extend(terms.iter().flat_map(Term::subs));
+                subs
+            }
+            Term::Key(terms) | Term::Call(_, terms) => terms.iter().flat_map(Term::subs).collect(),
+            Term::Binary(_, a, b) | Term::At(a, b) => {
+                let mut subs = a.subs();
+                subs.extend(b.subs());
+                subs
+            }
+            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => vec![],
+        }
+    }
+}
+
 /// One aggregate over the tuples of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Aggregation {

@@ -103,7 +103,25 @@ impl Prices {
         let each = self.each.iter().zip(weights);
         self.stored + each.map(|(&cost, &w)| weighted(w, cost)).sum::<f64>()
     }
+
+    /// What lies between this and another at these weights, whoever pays it: two that cost the same
+    /// in all may differ in much.
+    pub(super) fn apart(&self, other: &Prices, weights: &[f64]) -> f64 {
+        let each = self.each.iter().zip(&other.each).zip(weights);
+        let each = each.map(|((a, b), &w)| weighted(w, (a - b).abs()));
+        (self.stored - other.stored).abs() + each.sum::<f64>()
+    }
+
+    /// Whether it costs more than another at these weights, by this fraction of what lies between.
+    pub(super) fn dearer(&self, other: &Prices, weights: &[f64], same: f64) -> bool {
+        let (own, other_price) = (self.at(weights), other.at(weights));
+        let apart = self.apart(other, weights) * same;
+        own - other_price > apart.max(other_price * ROUNDING)
+    }
 }
+
+/// Sums of prices differ by this fraction though they are equal.
+pub(super) const ROUNDING: f64 = 1e-12;
 
 impl Programme<'_, '_> {
     /// The price of a selection; infinite where a statement cannot be answered or a structure not
@@ -175,6 +193,34 @@ impl Programme<'_, '_> {
         out
     }
 
+    /// The reads of a change that structures of a selection are the reason for, and what each of them
+    /// alone would read of it. What the change checks is read for no structure.
+    pub(super) fn wants(
+        &self,
+        selection: &Selection,
+        writer: &Writer,
+    ) -> BTreeMap<SharedNeed, BTreeMap<ShapeId, NeedPrice>> {
+        let mut often: BTreeMap<SharedNeed, BTreeMap<ShapeId, f64>> = BTreeMap::new();
+        for (at, (effect, _)) in writer.effects.iter().enumerate() {
+            let writings = self.writings(effect, &selection.shapes).into_iter();
+            for writing in writings.flatten().filter(|w| w.done(selection)) {
+                for (need, &n) in writing.reads().flatten() {
+                    let (read, n) = effect.shared(at, need, n);
+                    let known = often.entry(read).or_default();
+                    let known = known.entry(writing.shape).or_insert(0.0);
+                    *known = known.max(n);
+                }
+            }
+        }
+        let priced = often.into_iter().map(|(read, by)| {
+            let price = |n| self.need_price(selection, &read.1, n);
+            let by = by.into_iter().map(|(shape, n)| (shape, price(n)));
+            let by = by.collect();
+            (read, by)
+        });
+        priced.collect()
+    }
+
     /// What one effect needs to read, and what else it reads and writes under a selection.
     fn effect_prices(
         &self,
@@ -207,11 +253,8 @@ impl Programme<'_, '_> {
                 write.deletes = write.deletes.and(hit.deletes);
                 write.reads += hit.read_first + hit.listed;
                 write.cost += self.hit_cost(writing.shape, hit);
-                need(&writing.needs);
-                for kept in &writing.kept {
-                    write.cost += kept.cost;
-                    need(&kept.needs);
-                }
+                write.cost += writing.kept.iter().map(|kept| kept.cost).sum::<f64>();
+                writing.reads().for_each(&mut need);
             }
             add_support(selection, &together, &mut prices.reads);
         }
@@ -421,6 +464,12 @@ impl Programme<'_, '_> {
 }
 
 impl Writing {
+    /// What is read for it: for its key, then for each of its columns.
+    fn reads(&self) -> impl Iterator<Item = &Needs> {
+        let columns = self.kept.iter().map(|kept| &kept.needs);
+        std::iter::once(&self.needs).chain(columns)
+    }
+
     /// Whether it comes to be written, given what is kept.
     fn done(&self, selection: &Selection) -> bool {
         let columns = selection.shapes.get(&self.shape);

@@ -4,7 +4,7 @@
 use super::adding::Adding;
 use super::assemble::assemble;
 use super::family::{Family, Priced};
-use super::flip::{Flips, Met, SAME};
+use super::flip::{FlipSearch, Met, SAME};
 use super::options::PlanOption;
 use super::prepare::Prepared;
 use super::select::{Programme, Reader, Selection};
@@ -12,13 +12,16 @@ use super::shape::ShapeId;
 use super::{Design, DesignError, Made, Options, make, remake};
 use crate::model::Model;
 use crate::view::Structure;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Branches of the solver for each question "what if", where the design itself could not be proven
 /// the cheapest: hundreds of designs are made, and none of them would be proven either.
 const BRANCHES: u64 = 200;
+/// So many plans that are the same to a reader are passed over in the search for another one.
+const PASSED_OVER: usize = 8;
+
 /// A design that can be asked about others.
 pub struct Study<'m> {
     model: &'m Model,
@@ -61,6 +64,29 @@ pub struct Flip {
     pub proven: bool,
 }
 
+/// The flips of a choice.
+#[derive(Clone, Debug)]
+pub struct Flips {
+    /// The nearest ones, below and above its rate, of each statement.
+    pub found: Vec<Flip>,
+    /// What is known of others.
+    pub end: End,
+    /// Whether the candidates are those of today's rates, where other rates may call for others: how
+    /// many buckets and salts keep partitions small and cool depends on them.
+    pub at_todays_buckets: bool,
+}
+
+/// What is known of flips that were not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// There are none.
+    Proven,
+    /// There may be some.
+    Open,
+    /// At the rates of the model, another choice costs the same: it has no reason to flip.
+    Tied,
+}
+
 impl<'m> Study<'m> {
     /// Designs a model. What popular keys may be split is what the model says: give it that of a
     /// design, [`Design::model_of`].
@@ -74,7 +100,8 @@ impl<'m> Study<'m> {
         options: &'m Options,
         design: &Design,
     ) -> Result<Study<'m>, DesignError> {
-        Ok(Study::made(options, remake(model, options, design)?))
+        let made = about(remake(model, options, design)?, options, design);
+        Ok(Study::made(options, made))
     }
 
     fn made(options: &Options, made: Made<'m>) -> Study<'m> {
@@ -151,6 +178,27 @@ impl<'m> Study<'m> {
         assemble(self.model, &self.options, mix, &programme, &selection).ok()
     }
 
+    /// The cheapest design in which a question has one of these plans, and that is another to a
+    /// reader: one that differs in nothing but what is required beside is passed over.
+    fn another_plan(&self, question: usize, left: impl Fn(&PlanOption) -> bool) -> Option<Design> {
+        let told = |d: &Design| Some(d.plan_steps(self.model, &d.plans.get(question)?.plan));
+        let own = told(&self.design);
+        let mut passed: Vec<BTreeSet<ShapeId>> = vec![];
+        for _ in 0..PASSED_OVER {
+            let others = self.with_options(question, |o| left(o) && !passed.contains(&read(o)))?;
+            let programme = self.programme_of(&others);
+            let selection = programme.solve(&BTreeSet::new())?;
+            let mix = self.mix.clone();
+            let other = assemble(self.model, &self.options, mix, &programme, &selection).ok()?;
+            if told(&other) != own {
+                return Some(other);
+            }
+            let reader = others.get(question)?;
+            passed.push(read(reader.settled(question, &selection)?));
+        }
+        None
+    }
+
     /// The cheapest design without a structure and without those that differ from it in no more
     /// than the direction of an order or where the partition key ends; none where there is none.
     pub fn without_twins(&self, structure: usize) -> Option<Design> {
@@ -170,11 +218,7 @@ impl<'m> Study<'m> {
             let read = read(o);
             !chosen.iter().all(|twins| !twins.is_disjoint(&read))
         };
-        let others = self.with_options(question, apart)?;
-        let programme = self.programme_of(&others);
-        let selection = programme.solve(&BTreeSet::new())?;
-        let mix = self.mix.clone();
-        assemble(self.model, &self.options, mix, &programme, &selection).ok()
+        self.another_plan(question, apart)
     }
 
     /// A candidate, and those with the same key parts one behind another.
@@ -240,18 +284,18 @@ impl<'m> Study<'m> {
 
     /// The nearest rates, below and above that of the model, at which a choice flips: of every
     /// question and change, one at a time.
-    pub fn flips(&self, choice: Choice) -> Vec<Flip> {
+    pub fn flips(&self, choice: Choice) -> Flips {
         self.flips_noting(choice, &mut |_, _| {})
     }
 
     /// The same, noting before each statement how many there were and how many there are.
-    pub fn flips_noting(&self, choice: Choice, note: &mut dyn FnMut(usize, usize)) -> Vec<Flip> {
+    pub fn flips_noting(&self, choice: Choice, note: &mut dyn FnMut(usize, usize)) -> Flips {
         let statements = 0..self.model.questions.len() + self.model.changes.len();
         self.flips_by(choice, statements, false, note)
     }
 
     /// The nearest rates of a change, by its position, at which the structures are others.
-    pub fn flips_of_change(&self, change: usize) -> Vec<Flip> {
+    pub fn flips_of_change(&self, change: usize) -> Flips {
         let statement = self.model.questions.len() + change;
         let statements = statement..statement + 1;
         self.flips_by(Choice::Structures, statements, false, &mut |_, _| {})
@@ -265,7 +309,28 @@ impl<'m> Study<'m> {
         statements: Range<usize>,
         thorough: bool,
         note: &mut dyn FnMut(usize, usize),
-    ) -> Vec<Flip> {
+    ) -> Flips {
+        let limits = &self.options.target.limits;
+        let at_todays_buckets = self.model.timed && limits.of_partitions();
+        let (mut found, end) = self.searched(choice, statements, thorough, note);
+        for flip in &mut found {
+            flip.proven &= !at_todays_buckets;
+        }
+        Flips {
+            found,
+            end,
+            at_todays_buckets,
+        }
+    }
+
+    /// The flips of a choice among the candidates that there are, and what is known of others.
+    fn searched(
+        &self,
+        choice: Choice,
+        statements: Range<usize>,
+        thorough: bool,
+        note: &mut dyn FnMut(usize, usize),
+    ) -> (Vec<Flip>, End) {
         let programme = self.prepared.programme(&self.options);
         let weights = programme.weights();
         let exact = self.selection.optimal;
@@ -278,23 +343,25 @@ impl<'m> Study<'m> {
             Choice::Structure(_) | Choice::Structures => vec![],
         };
         let others: Vec<Programme> = others.iter().map(|o| self.programme_of(o)).collect();
-        let families = match choice {
-            Choice::Structure(at) => {
-                let forbidden = self.shape(at).into_iter().collect();
-                vec![Family::new(&programme, &forbidden, exact)]
-            }
-            Choice::Question(_) => {
-                let others = others.iter();
-                let family = |o| Family::new(o, &BTreeSet::new(), exact);
-                others.map(family).collect()
-            }
-            Choice::Structures => vec![],
+        let shape = match choice {
+            Choice::Structure(at) => self.shape(at),
+            Choice::Question(_) | Choice::Structures => None,
         };
+        // Without the structure, then without its likes.
+        let itself = shape.map(|s| BTreeSet::from([s]));
+        let likes = shape.map(|s| self.twins(s));
+        let forbidden: Vec<BTreeSet<ShapeId>> = itself.into_iter().chain(likes).collect();
+        let nothing = BTreeSet::new();
+        let without = forbidden.iter().map(|f| (&programme, f));
+        let other = others.iter().map(|o| (o, &nothing));
+        let mut families = without
+            .chain(other)
+            .map(|(programme, forbidden)| Family::new(programme, forbidden, exact));
         // A design that could not be proven is not proven by a shorter search.
         let all = if exact {
             match all.started(&weights, &self.selection, price) {
                 Some((all, _)) => all,
-                None => return vec![],
+                None => return (vec![], End::Open),
             }
         } else {
             all
@@ -314,34 +381,42 @@ impl<'m> Study<'m> {
         }
         let with = same.as_ref();
         let with = with.map(|p| Family::new(p, &BTreeSet::new(), false));
-        let differs = |other: &Priced| other.prices.at(&weights) > price * (1.0 + SAME);
-        let mut families = families.into_iter();
+        let differs = |other: &Priced| other.prices.dearer(&design.prices, &weights, SAME);
         let mut next = || families.next()?.started(&weights, &self.selection, price);
         let mut without = next();
         if without.is_none() && choice != Choice::Structures {
-            return vec![];
+            // Nothing does without it, whatever the rates.
+            return (vec![], End::Proven);
         }
+        // A structure is told from its likes where one of these does the same.
+        let mut apart: Vec<ShapeId> = (0..twins.len()).collect();
         if without.as_ref().is_some_and(|(_, other)| !differs(other)) {
-            // Something else does the same. Which of two structures is there says nothing then;
-            // what a question reads is told from all designs, or as far as one is known that
-            // answers it for another price.
-            without = next().filter(|(_, other)| differs(other));
+            // Something else does the same. What a question reads is told from all designs, or as
+            // far as one is known that answers it for another price; a structure is its likes.
+            let second = next();
+            let none = second.is_none();
+            without = second.filter(|(_, other)| differs(other));
             match choice {
                 Choice::Question(_) if all.provable => without = None,
-                _ if without.is_none() => return vec![],
-                _ => {}
+                Choice::Structure(_) if none => return (vec![], End::Proven),
+                _ if without.is_none() => return (vec![], End::Tied),
+                _ => apart.clone_from(&twins),
             }
         }
+        if !matches!(choice, Choice::Structure(_)) {
+            apart = twins;
+        }
         let known = without.iter().map(|(_, cheapest)| cheapest.clone());
-        let flips = Flips {
+        let flips = FlipSearch {
             prepared: &self.prepared,
             all,
             known: RefCell::new(known.collect()),
-            adding: self.adding(&programme, choice, &twins),
+            adding: self.adding(&programme, choice, &apart),
             without,
             with,
-            chosen: Box::new(|selection| self.chosen(choice, selection, &twins)),
+            chosen: Box::new(|selection| self.chosen(choice, selection, &apart)),
             thorough,
+            open: Cell::new(false),
         };
         let mut out = Vec::new();
         let many = statements.len();
@@ -350,14 +425,19 @@ impl<'m> Study<'m> {
             let met = flips.by(&design, statement).into_iter();
             out.extend(met.map(|met| self.told(choice, statement, &met)));
         }
-        out
+        let end = if flips.open.get() {
+            End::Open
+        } else {
+            End::Proven
+        };
+        (out, end)
     }
 
     /// What a choice is worth to any selection: what the questions that it is made for save by it.
     fn adding(&self, programme: &Programme, choice: Choice, twins: &[ShapeId]) -> Option<Adding> {
         let chosen = self.chosen(choice, &self.selection, twins)?;
         let made_for = |at: usize, o: &PlanOption| match choice {
-            Choice::Structure(_) => !read(o).is_disjoint(&chosen),
+            Choice::Structure(_) => !by_twins(&read(o), twins).is_disjoint(&chosen),
             Choice::Question(question) => at == question && by_twins(&read(o), twins) == chosen,
             Choice::Structures => false,
         };
@@ -403,8 +483,8 @@ impl<'m> Study<'m> {
         }
     }
 
-    /// What is chosen: equal choices are equal values. A question that reads a twin of what it read
-    /// has made no other choice.
+    /// What is chosen: equal choices are equal values. Candidates go by those that they are not told
+    /// from: a question that reads a twin of what it read has made no other choice.
     fn chosen(
         &self,
         choice: Choice,
@@ -413,9 +493,9 @@ impl<'m> Study<'m> {
     ) -> Option<BTreeSet<ShapeId>> {
         match choice {
             Choice::Structure(at) => {
-                let shape = self.shape(at)?;
-                let built = selection.shapes.contains_key(&shape);
-                Some(built.then_some(shape).into_iter().collect())
+                let shape = *twins.get(self.shape(at)?)?;
+                let built = selection.shapes.keys().filter_map(|s| twins.get(*s));
+                Some(built.copied().filter(|s| *s == shape).collect())
             }
             Choice::Question(at) => Some(by_twins(&self.read_by(at, selection)?, twins)),
             Choice::Structures => Some(selection.shapes.keys().copied().collect()),
@@ -431,6 +511,34 @@ impl<'m> Study<'m> {
         let reader = self.prepared.readers.get(question)?;
         Some(read(reader.settled(question, selection)?))
     }
+}
+
+/// What was made again, about the design that is there, where another one that costs the same was
+/// made: what is told is told of the one that people see.
+fn about<'m>(mut made: Made<'m>, options: &Options, design: &Design) -> Made<'m> {
+    let has = |of: &Design, s: &Structure| of.structures.iter().any(|t| t.same_rows(s));
+    let made_same = made.design.structures.iter().all(|s| has(design, s));
+    if made_same && design.structures.iter().all(|s| has(&made.design, s)) {
+        return made;
+    }
+    let programme = made.prepared.programme(options);
+    let known = programme.selection_of(design).filter(|selection| {
+        let mix = made.mix.clone();
+        let model = programme.planner.model;
+        let again = assemble(model, options, mix, &programme, selection);
+        again.is_ok_and(|again| {
+            // Structures go by their position.
+            let mut pairs = again.structures.iter().zip(&design.structures);
+            let cost = (again.total - design.total).abs();
+            pairs.all(|(a, b)| a.same_rows(b)) && cost <= 1e-9 * design.total.abs()
+        })
+    });
+    drop(programme);
+    if let Some(selection) = known {
+        made.selection = selection;
+        made.design = design.clone();
+    }
+    made
 }
 
 /// The candidates that an option reads.

@@ -1,14 +1,19 @@
 //! Write plans: what a change checks, reads and writes, step by step.
 
+use super::Design;
 use super::access::Access;
 use super::build::Mapping;
 use super::change::Need;
+use super::named::SharedNeed;
 use super::plan::{Plan, StructureId};
+use super::price::NeedPrice;
 use super::select::{Programme, Selection, Writer};
+use super::shape::ShapeId;
 use super::stats::Stats;
 use crate::model::Model;
 use crate::view::reads::{Route, RouteStep};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a change reads and writes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,6 +50,10 @@ pub struct WriteStep {
     /// The share of its reads that falls on the most popular instance, where it follows references.
     #[serde(default)]
     pub popular: f64,
+    /// The structures that it is read for, where it is not for the change itself alone. One that
+    /// several need is read once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needed_by: Vec<NeededBy>,
     /// Whether it reads all rows of the structure, because none finds what is wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
@@ -57,6 +66,37 @@ impl WriteStep {
     /// has none.
     pub fn at(&self) -> Option<&str> {
         (!self.structure.is_empty()).then_some(&self.structure)
+    }
+}
+
+/// A structure that could not be kept true without a read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NeededBy {
+    /// Its name.
+    pub structure: String,
+    /// The rows that are read for it, whoever else needs them.
+    pub reads: f64,
+    /// What that would cost if nobody else did.
+    pub cost: f64,
+}
+
+impl Design {
+    /// The questions and changes that read a structure, for whatever reason: answers, finds, checks
+    /// and the upkeep of other structures.
+    pub fn readers_of(&self, structure: usize) -> Vec<&str> {
+        let (Some(s), Some(note)) = (self.structures.get(structure), self.notes.get(structure))
+        else {
+            return vec![];
+        };
+        let mut readers: Vec<&str> = note.serves.iter().map(String::as_str).collect();
+        let reads =
+            |step: &WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
+        for change in self.writes.iter().filter(|w| w.steps.iter().any(reads)) {
+            if !readers.contains(&change.name.as_str()) {
+                readers.push(&change.name);
+            }
+        }
+        readers
     }
 }
 
@@ -90,7 +130,9 @@ pub(super) fn effect_steps(
     let model = programme.planner.model;
     let mut cost = 0.0;
     let prices = programme.writer_prices(selection, writer);
-    for ((_, checks), prices) in writer.effects.iter().zip(prices) {
+    let wants = programme.wants(selection, writer);
+    let effects = writer.effects.iter().enumerate();
+    for ((at, (effect, checks)), prices) in effects.zip(prices) {
         for (need, read) in &prices.reads {
             cost += read.cost;
             let op = if checks.contains_key(need) {
@@ -109,6 +151,7 @@ pub(super) fn effect_steps(
                     Need::Values(route, _) => popularity(&programme.planner.stats, route),
                     _ => 0.0,
                 },
+                needed_by: reasons(mapping, need, read, &wants, &effect.shared(at, need, 0.0).0),
                 all: read.all,
                 cost: read.cost,
             });
@@ -133,6 +176,7 @@ pub(super) fn effect_steps(
                     // What is read before it is written, whichever way, is read once.
                     reads: std::mem::take(&mut reads),
                     popular: 0.0,
+                    needed_by: vec![],
                     all: false,
                     cost,
                 });
@@ -140,6 +184,30 @@ pub(super) fn effect_steps(
         }
     }
     cost
+}
+
+/// The structures that a read is there for. A query of one structure's own is for that.
+fn reasons(
+    mapping: &Mapping,
+    need: &Need,
+    price: &NeedPrice,
+    wants: &BTreeMap<SharedNeed, BTreeMap<ShapeId, NeedPrice>>,
+    shared: &SharedNeed,
+) -> Vec<NeededBy> {
+    if let Need::Support(shape, ..) = need {
+        return vec![needed_by(mapping, *shape, price)];
+    }
+    let by = wants.get(shared).into_iter().flatten();
+    by.map(|(shape, price)| needed_by(mapping, *shape, price))
+        .collect()
+}
+
+fn needed_by(mapping: &Mapping, shape: ShapeId, read: &NeedPrice) -> NeededBy {
+    NeededBy {
+        structure: mapping.name(mapping.id(shape)),
+        reads: read.rows,
+        cost: read.cost,
+    }
 }
 
 /// The structure through which a need is read; none where a design that loses facts has none.

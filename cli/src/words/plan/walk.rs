@@ -19,23 +19,29 @@ pub(super) fn lines(teller: &Teller<'_>, plan: &Plan, profile: &[Actual]) -> Vec
         teller,
         actuals,
         lines: Vec::new(),
+        told: Vec::new(),
     };
     walk.plan(plan, &Frames::new(), 0);
     walk.lines
 }
 
-struct Walk<'a> {
+struct Walk<'a, 'p> {
     teller: &'a Teller<'a>,
     actuals: Vec<(*const Op, Actual)>,
     lines: Vec<Line>,
+    /// Subplans over the rows of the present plan that were told. What several terms need is priced
+    /// once; but a profile tells what each did.
+    told: Vec<&'p Sub>,
 }
 
-impl Walk<'_> {
-    fn plan(&mut self, plan: &Plan, outer: &Frames, depth: usize) {
+impl<'p> Walk<'_, 'p> {
+    fn plan(&mut self, plan: &'p Plan, outer: &Frames, depth: usize) {
+        let outside = std::mem::take(&mut self.told);
         let frames = self.op(&plan.root, outer, depth);
         for output in &plan.output {
             self.subs(&output.term, &frames, depth, Some(&output.name));
         }
+        self.told = outside;
     }
 
     fn say(&mut self, op: &Op, depth: usize, text: String, estimate: Option<&Estimate>) {
@@ -54,7 +60,7 @@ impl Walk<'_> {
     }
 
     /// Tells an operator behind its input, and gives the frames of what leaves it.
-    fn op(&mut self, op: &Op, outer: &Frames, depth: usize) -> Frames {
+    fn op(&mut self, op: &'p Op, outer: &Frames, depth: usize) -> Frames {
         let teller = self.teller;
         match op {
             Op::Input => outer.clone(),
@@ -230,47 +236,29 @@ impl Walk<'_> {
     }
 
     /// Tells the subplans in a term.
-    fn subs(&mut self, term: &Term, frames: &Frames, depth: usize, name: Option<&str>) {
-        match term {
-            Term::Sub(sub) => {
-                let (verb, plan) = match &**sub {
-                    Sub::Nested(plan) => ("nest", plan),
-                    Sub::Scalar(plan) => ("compute", plan),
-                    Sub::Values(plan) => ("list", plan),
-                };
-                let what = name.map(|n| format!(" {n}")).unwrap_or_default();
-                let text = match &**sub {
-                    Sub::Values(_) => format!("{verb} the sub-partitions that are present:"),
-                    _ => format!("{verb}{what}, for each row:"),
-                };
-                self.lines.push(Line {
-                    depth,
-                    text,
-                    estimate: None,
-                    actual: None,
-                });
-                self.plan(plan, frames, depth + 1);
+    fn subs(&mut self, term: &'p Term, frames: &Frames, depth: usize, name: Option<&str>) {
+        for sub in term.subs() {
+            if self.actuals.is_empty() && self.told.contains(&sub) {
+                continue;
             }
-            Term::Shape(first, terms) => {
-                self.subs(first, frames, depth, name);
-                for term in terms {
-                    self.subs(term, frames, depth, name);
-                }
-            }
-            Term::Key(terms) | Term::Call(_, terms) => {
-                for term in terms {
-                    self.subs(term, frames, depth, name);
-                }
-            }
-            Term::Binary(_, a, b) | Term::At(a, b) => {
-                self.subs(a, frames, depth, name);
-                self.subs(b, frames, depth, name);
-            }
-            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
+            self.told.push(sub);
+            let what = name.map(|n| format!(" {n}")).unwrap_or_default();
+            let text = match sub {
+                Sub::Nested(_) => format!("nest{what}, for each row:"),
+                Sub::Scalar(_) => format!("compute{what}, for each row:"),
+                Sub::Values(_) => "list the sub-partitions that are present:".to_owned(),
+            };
+            self.lines.push(Line {
+                depth,
+                text,
+                estimate: None,
+                actual: None,
+            });
+            self.plan(sub.plan(), frames, depth + 1);
         }
     }
 
-    fn test_subs(&mut self, test: &Test, frames: &Frames, depth: usize) {
+    fn test_subs(&mut self, test: &'p Test, frames: &Frames, depth: usize) {
         match test {
             Test::And(tests) | Test::Or(tests) => {
                 for test in tests {
@@ -297,7 +285,9 @@ impl Walk<'_> {
                     estimate: None,
                     actual: None,
                 });
+                let outside = std::mem::take(&mut self.told);
                 self.op(op, frames, depth + 1);
+                self.told = outside;
             }
         }
     }

@@ -331,10 +331,10 @@ fn flips(study: &Study, changes: usize) -> Vec<Flip> {
     let choices: Vec<Choice> = structures.chain(questions).collect();
     let mut out = Vec::new();
     for choice in choices {
-        out.extend(study.flips(choice));
+        out.extend(study.flips(choice).found);
     }
     for change in 0..changes {
-        out.extend(study.flips_of_change(change));
+        out.extend(study.flips_of_change(change).found);
     }
     out
 }
@@ -371,7 +371,7 @@ fn a_design_flips_where_the_study_says() {
         };
         let chosen = study.design().clone();
         for (at, s) in chosen.structures.iter().enumerate() {
-            for flip in study.flips(Choice::Structure(at)) {
+            for flip in study.flips(Choice::Structure(at)).found {
                 let told = format!("{about}{}: {flip:?}", s.name);
                 let at = |rate: f64| at_rate(&model, &flip.statement, rate);
                 let away = flip.at * if flip.at < flip.rate { -1e-2 } else { 1e-2 };
@@ -476,8 +476,10 @@ fn ruling_out_loses_no_flip() {
         let questions = (0..study.design().plans.len()).map(Choice::Question);
         let all = 0..model.questions.len() + model.changes.len();
         for choice in structures.chain(questions) {
-            let told = study.flips(choice);
-            let thorough = study.flips_by(choice, all.clone(), true, &mut |_, _| {});
+            let told = study.flips(choice).found;
+            let thorough = study
+                .flips_by(choice, all.clone(), true, &mut |_, _| {})
+                .found;
             // A flip between designs that count as equally cheap may be told or not.
             let apart = |flip: &&Flip| {
                 let beyond = flip.at * if flip.at < flip.rate { 0.99 } else { 1.01 };
@@ -525,4 +527,103 @@ fn a_known_design_is_studied_as_it_is() {
             assert!(near(total(&again), total(&study)), "{about}without {at}");
         }
     }
+}
+
+/// The steps of a plan cost what it was priced at, and what is read for structures is no more than
+/// the step reads, which is there for one of them.
+#[test]
+fn steps_add_up_and_reads_have_reasons() {
+    for seed in seeds() {
+        let (about, model, options) = drawn(seed);
+        let Ok(design) = design(&model, &options) else {
+            continue;
+        };
+        for plan in &design.plans {
+            let told = plan.plan.told_cost() + options.target.cost.ask;
+            assert!(near(told, plan.cost), "{about}{told}: {plan:#?}");
+        }
+        for step in design.writes.iter().flat_map(|w| &w.steps) {
+            let reason = step.op != "read" || !step.needed_by.is_empty();
+            assert!(reason, "{about}{step:?}");
+            let most = step.reads * (1.0 + 1e-9) + 1e-9;
+            let fits = step.needed_by.iter().all(|n| n.reads <= most);
+            assert!(fits, "{about}{step:?}");
+        }
+    }
+}
+
+const CITIES: &str = "
+entity User (10k) {
+  id    int       key
+  name  text(20)
+  city  text(10)  distinct 1k (max 500)
+}
+question by_city (1/s)   select id, name from User where city = $city order by id
+change join  (1/s)   insert User
+";
+
+const LOGS: &str = "
+entity Log (1B) {
+  id    bigint    key
+  text  text(200)
+}
+question all_logs (1/s)  select id, text from Log order by id
+change log   (10/s)  insert Log
+";
+
+/// What costs much, and has nothing to do with it, moves no flip.
+#[test]
+fn flips_are_where_they_are_whatever_else_costs() {
+    let found = [CITIES.to_owned(), format!("{CITIES}{LOGS}")].map(|text| {
+        let model = crate::parse("m", &text).0.unwrap();
+        let options = Options::embedded();
+        let study = Study::new(&model, &options).unwrap();
+        let structures = study.design().structures.iter();
+        let at = structures.clone().position(|s| s.name == "user_by_city");
+        study.flips(Choice::Structure(at.unwrap())).found
+    });
+    let [light, heavy] = &found;
+    assert_eq!(light.len(), 2, "{light:?}");
+    for (a, b) in light.iter().zip(heavy) {
+        assert_eq!(a.statement, b.statement);
+        assert!((a.at / b.at - 1.0).abs() < 1e-3, "{a:?} {b:?}");
+        assert!(a.proven, "{a:?}");
+    }
+}
+
+/// A list in one direction does as well as in the other: both are told from designs without either.
+#[test]
+fn a_structure_flips_with_its_likes() {
+    let text = "
+enum Status { open, paid }
+entity Order (500k) {
+  id      bigint     key
+  status  Status
+  at      timestamp
+}
+question revenue (5/min)
+  select day(at) as day, status, count(*) as n from Order where at between $from and $to
+  group by day(at), status order by day
+change order (5/s)  insert Order
+change pay   (5/s)  update Order set status = paid where id = $id
+";
+    let model = crate::parse("m", text).0.unwrap();
+    let options = Options::embedded();
+    let study = Study::new(&model, &options).unwrap();
+    let notes = study.design().notes.iter();
+    let at = notes
+        .clone()
+        .position(|n| n.serves.contains(&"revenue".to_owned()));
+    let at = at.unwrap();
+    let name = study.design().structures[at].name.clone();
+    let flips = study.flips(Choice::Structure(at)).found;
+    let flip = flips
+        .iter()
+        .find(|f| f.statement == "revenue" && f.at < f.rate);
+    let flip = flip.unwrap_or_else(|| panic!("{name}: {flips:?}"));
+    let beyond = design(&at_rate(&model, "revenue", flip.at * 0.99), &options).unwrap();
+    let has = |d: &Design| d.structures.iter().any(|s| s.name == name);
+    assert!(!has(&beyond), "{flip:?}");
+    let before = design(&at_rate(&model, "revenue", flip.at * 1.01), &options).unwrap();
+    assert!(has(&before), "{flip:?}");
 }
