@@ -831,7 +831,7 @@ fn words_of_schemas_may_be_names() {
     let text = "
 model words
 entity Team (10) { id bigint key  lists text(5)  by text(5) }
-entity User (100) { id bigint key  groups ->> Team (avg 2, max 5) as lists (avg 20, max 50) }
+entity User (100) { id bigint key  groups ->> Team (avg 2, max 5) as members (avg 20, max 50) }
 question of_team (1/s) select id from User where groups.id = $g order by id
 schema given {
   keep lists Team by id keep lists

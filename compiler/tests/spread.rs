@@ -215,7 +215,7 @@ fn where_nothing_helps_the_number_that_is_to_blame_is_named() {
     let warning = design
         .warnings
         .iter()
-        .find(|w| w.message.contains("a partition's rows"))
+        .find(|w| w.code == "W020" && w.message.contains(" rows"))
         .unwrap();
     assert!(
         warning

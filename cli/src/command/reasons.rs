@@ -27,6 +27,18 @@ pub(crate) fn of_structure(
     out: &mut impl Write,
 ) -> io::Result<()> {
     upkeep::print(designed, at, colour, out)?;
+    upkeep::print_reads(designed, at, colour, out)?;
+    of_choice(designed, study, at, colour, out)
+}
+
+/// Of a structure: what everything would cost without it, and at which rates it would not be there.
+pub(crate) fn of_choice(
+    designed: &Designed,
+    study: &Study,
+    at: usize,
+    colour: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
     print_without(designed, study, at, colour, out)?;
     if study.is_given(at) {
         // A person chose it, whatever the rates.

@@ -155,22 +155,24 @@ pub(crate) fn print(
         ]);
     }
     writeln!(out, "\n{}", words::heading(colour, "Written by"))?;
-    grid.print(colour, out)?;
-    print_reads(designed, &writers, &own.name, colour, out)
+    grid.print(colour, out)
 }
 
 /// The reads behind these writes, one by one.
-fn print_reads(
+pub(crate) fn print_reads(
     designed: &Designed,
-    writers: &[Upkeep],
-    own: &str,
+    at: usize,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let Some(own) = designed.design.structures.get(at) else {
+        return Ok(());
+    };
+    let writers = of(&designed.design, &own.name);
     let mut grid = Grid::new(2, &[2, 3]);
     grid.head(&["", "structure", "reads", "cost", "what for", ""]);
     let mut any = false;
-    for writer in writers {
+    for writer in &writers {
         for read in &writer.reads {
             any = true;
             grid.line([
@@ -186,7 +188,7 @@ fn print_reads(
             any = true;
             grid.line([
                 name(writer.change),
-                name(own),
+                name(&own.name),
                 plain(number::count(writer.own_reads)),
                 plain(""),
                 plain("what the row says so far"),

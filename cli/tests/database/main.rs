@@ -73,7 +73,7 @@ fn the_tour_ends_well_and_leaves_nothing_behind() {
         String::from_utf8_lossy(&tour.stderr)
     );
     assert!(
-        text.contains("_renamed") && text.lines().count() < 130,
+        text.contains("_renamed") && text.lines().count() < 120,
         "{text}"
     );
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);

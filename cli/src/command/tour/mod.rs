@@ -3,7 +3,7 @@
 mod facts;
 
 use crate::Outcome;
-use crate::command::reasons;
+use crate::command::{reasons, upkeep};
 use crate::designing::Designed;
 use crate::output::{Column, print_first};
 use crate::terminal::{Terminal, paint};
@@ -130,8 +130,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         let (colour, out) = (tour.terminal.colour, &mut tour.terminal.out);
         structure::brief(&designed.model, s, note, colour, out)?;
         let study = Study::of(&designed.model, &designed.options, &designed.design)?;
-        reasons::of_structure(&designed, &study, at, colour, out)?;
-        let more = "(in short: the command also shows sizes, limits and techniques)";
+        upkeep::print(&designed, at, colour, out)?;
+        reasons::of_choice(&designed, &study, at, colour, out)?;
+        let more = "(in short: the command also shows sizes, limits, techniques and reads)";
         writeln!(out, "{}", paint(colour, words::FAINT, more))?;
     }
 
