@@ -6,7 +6,7 @@ use crate::generate::Size;
 use crate::script::{Failure, On, Script, Step, lists_the_same, play, random, shrunk};
 use querent::compiler::design::spread::directory;
 use querent::compiler::diagnostic::codes;
-use querent::compiler::model::{EntityId, Expr, Field, Leaf, Query};
+use querent::compiler::model::{EntityId, Expr, Field, Leaf, Pred, Query};
 use querent::compiler::value::Value;
 use querent::compiler::view::{Kind, Structure};
 use querent::schema::Schema;
@@ -196,6 +196,10 @@ fn rarities(schema: &Schema) -> [(&'static str, usize); 2] {
 struct Rare<'s> {
     /// Those that leave out rows.
     partial: Vec<&'s str>,
+    /// Those of them that leave out rows by the elements of an instance, and those that have a row
+    /// for each of several.
+    partial_by: Vec<&'s str>,
+    partial_over: Vec<&'s str>,
     /// Those that list the pieces of others.
     directories: Vec<&'s str>,
     /// Groups by what elements of collections say, and by what they refer to.
@@ -216,6 +220,8 @@ impl Rare<'_> {
         let listings: Vec<Structure> = listings.collect();
         Rare {
             partial: names(&|s| !s.filter.is_empty()),
+            partial_by: names(&|s| s.filter.iter().any(|p| matches!(p, Pred::Exists { .. }))),
+            partial_over: names(&|s| !s.filter.is_empty() && !s.over.is_empty()),
             directories: names(&|s| listings.iter().any(|d| lists_the_same(s, d))),
             elements: names(&|s| {
                 groups_by(s, &|e| {
@@ -299,6 +305,8 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
         let structure = step["structure"].as_str();
         for (what, of) in [
             ("partial", &rare.partial),
+            ("partial by elements", &rare.partial_by),
+            ("partial over several", &rare.partial_over),
             ("groups of elements", &rare.elements),
             ("groups of what elements refer to", &rare.referred),
         ] {

@@ -20,6 +20,12 @@ fn constant(rng: &mut Rng, draft: &Draft, ty: &Ty) -> Option<String> {
 /// A condition on one value that compares it with constants, few enough that others say the same or
 /// something that follows from it.
 pub(super) fn constant_condition(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
+    if let At::Entity(entity) = at
+        && rng.percent(25)
+        && let Some(held) = constant_element(rng, draft, *entity)
+    {
+        return Some(held);
+    }
     let few = |t: &Ty| matches!(t, Ty::Bool | Ty::Int | Ty::Enum(_));
     let (path, ty) = draft.scalar(rng, at, &few)?;
     let one = constant(rng, draft, &ty)?;
@@ -30,6 +36,16 @@ pub(super) fn constant_condition(rng: &mut Rng, draft: &Draft, at: &At) -> Optio
         3 if ty == Ty::Int => format!("{path} {} {one}", rng.one_of(["<", "<=", ">", ">="])),
         _ => format!("{path} = {one}"),
     })
+}
+
+/// A condition that a collection has a constant.
+fn constant_element(rng: &mut Rng, draft: &Draft, entity: usize) -> Option<String> {
+    let (path, ty) = draft.collection(rng, entity)?;
+    let of = match &ty {
+        Ty::Map(of, _) | Ty::List(of) | Ty::Set(of) => of,
+        _ => return None,
+    };
+    Some(format!("{path} has {}", constant(rng, draft, of)?))
 }
 
 /// A condition.

@@ -5,12 +5,12 @@
 
 use super::Planner;
 use super::atoms::{self, Mentions};
-use super::problem::{Eq, ExistsBy, Problem, Way};
+use super::problem::{Eq, EqValue, ExistsBy, Problem, Way};
 use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::everything;
-use crate::model::{Direction, EntityId, Expr, Many, Model, Pred, Unfold};
+use crate::model::{Compare, Direction, EntityId, Expr, Many, Model, Pred, Unfold};
 use crate::view::typing::Scope;
-use crate::view::{Kind, Structure};
+use crate::view::{Kind, Structure, elements};
 
 impl Problem {
     /// Adds the candidates that this problem calls for.
@@ -28,36 +28,73 @@ impl Problem {
                 .collect();
             self.grow_for(planner, &[], &[], &parts);
             for exists in &self.exists {
-                self.grow_by(planner, &parts, exists);
+                self.grow_by(planner, &[], &parts, exists);
             }
         }
-        self.grow_partial(planner);
+        if planner.target.cost.rules.partial {
+            for conditions in self.partial_conditions(planner) {
+                self.grow_partial(planner, &conditions);
+            }
+        }
     }
 
     /// Adds the candidates over the elements of an `exists` that begin with these parts and with
-    /// what is known of them.
-    pub(super) fn grow_by(&self, planner: &mut Planner, parts: &[Expr], exists: &ExistsBy) {
+    /// what is known of them, of those instances that meet a filter.
+    pub(super) fn grow_by(
+        &self,
+        planner: &mut Planner,
+        filter: &[Pred],
+        parts: &[Expr],
+        exists: &ExistsBy,
+    ) {
         // To instances a walk leads; elements have no structure of their own.
         let back = exists.over.iter().any(|u| matches!(u.many, Many::Back(_)));
         for way in exists.ways.iter().filter(|way| !(back && way.is_loose())) {
             let known = way.eqs.iter().map(|q| q.expr.clone());
             let parts: Vec<Expr> = parts.iter().cloned().chain(known).collect();
-            self.by(way).grow_for(planner, &exists.over, &[], &parts);
+            let by = self.by(way);
+            by.grow_for(planner, &exists.over, filter, &parts);
         }
     }
 
-    /// Adds candidates of just those instances for which all conditions hold that compare with
-    /// constants: fewer rows, and fewer writes. One set of conditions for each problem.
-    fn grow_partial(&self, planner: &mut Planner) {
-        if !planner.target.cost.rules.partial {
-            return;
+    /// The sets of conditions that a structure may leave rows out by: all that compare with
+    /// constants leave the fewest; equalities, together and each alone, are what several questions
+    /// have in common; and what is equal to something is not null.
+    fn partial_conditions(&self, planner: &Planner) -> Vec<Vec<Condition>> {
+        let fixed = self
+            .holds
+            .iter()
+            .filter(|(_, p)| is_storable(planner.model, p));
+        let all: Vec<Condition> = fixed.map(|(i, p)| (Some(*i), p.clone())).collect();
+        let equal = all.iter().filter(|(_, p)| is_equality(p)).cloned();
+        let equal: Vec<Condition> = equal.collect();
+        let each = equal.iter().take(SHARED).map(|one| vec![one.clone()]);
+        let each: Vec<Vec<Condition>> = each.collect();
+        let mut out: Vec<Vec<Condition>> = Vec::new();
+        let sets = [all, equal].into_iter().chain(each);
+        for set in sets.chain([self.not_null(planner)]) {
+            if !set.is_empty() && !out.contains(&set) {
+                out.push(set);
+            }
         }
-        let fixed = self.holds.iter().filter(|(_, p)| is_storable(p));
-        let (at, filter): (Vec<usize>, Vec<Pred>) = fixed.cloned().unzip();
-        if filter.is_empty() {
-            return;
-        }
-        let made_good = |i: Option<usize>| i.is_some_and(|i| at.contains(&i));
+        out
+    }
+
+    /// That what is compared with `=` is not null, where it may be. It makes no filter good.
+    fn not_null(&self, planner: &Planner) -> Vec<Condition> {
+        let scope = Scope::new(planner.model, self.entity, &[]);
+        let may_be_null = |e: &Expr| scope.type_of(planner.model, &[], e).1;
+        let asked = self.eqs.iter().filter(|q| {
+            matches!(q.value, EqValue::One(_)) && q.filter.is_some() && may_be_null(&q.expr)
+        });
+        let present = |q: &Eq| Pred::Not(Box::new(Pred::IsNull(q.expr.clone())));
+        asked.map(|q| (None, present(q))).collect()
+    }
+
+    /// Adds candidates of just those instances for which some conditions hold: fewer rows, and
+    /// fewer writes.
+    fn grow_partial(&self, planner: &mut Planner, conditions: &[Condition]) {
+        let made_good = |i: Option<usize>| i.is_some() && conditions.iter().any(|(at, _)| *at == i);
         let rest = Problem {
             eqs: (self.eqs.iter().filter(|q| !made_good(q.filter)))
                 .cloned()
@@ -66,11 +103,22 @@ impl Problem {
                 .filter(|r| r.sides().any(|(_, i)| !made_good(*i)))
                 .cloned()
                 .collect(),
-            exists: vec![],
+            exists: (self.exists.iter().filter(|e| !made_good(Some(e.filter))))
+                .cloned()
+                .collect(),
             ..self.clone()
         };
+        let filter: Vec<Pred> = conditions.iter().map(|(_, p)| p.clone()).collect();
         let parts: Vec<Expr> = rest.eqs.iter().map(|q| q.expr.clone()).collect();
-        rest.grow_for(planner, &[], &filter, &parts);
+        for exists in &rest.exists {
+            rest.grow_by(planner, &filter, &parts, exists);
+        }
+        // What elements find is no part of what the instances themselves are found by.
+        let own = Problem {
+            exists: vec![],
+            ..rest
+        };
+        own.grow_for(planner, &[], &filter, &parts);
     }
 
     fn grow_for(&self, planner: &mut Planner, over: &[Unfold], filter: &[Pred], parts: &[Expr]) {
@@ -151,23 +199,53 @@ pub(super) fn add(
     planner.admit(s);
 }
 
-/// Whether a condition can limit which instances have a row: it compares what a row can have with
-/// constants.
-fn is_storable(pred: &Pred) -> bool {
+/// A condition of a structure, and the filter that it makes good.
+type Condition = (Option<usize>, Pred);
+
+/// So many equalities with constants limit structures each alone.
+const SHARED: usize = 3;
+
+/// Whether a condition can limit which instances have a row: it compares what a row can have, or
+/// elements of a collection of its own, with constants.
+fn is_storable(model: &Model, pred: &Pred) -> bool {
     let mut found = Vec::new();
     atoms::of_pred(pred, &mut found);
     let plain = |e: &Expr| matches!(e, Expr::Path { element, .. } if element.is_empty());
-    !found.is_empty()
-        && found.iter().all(plain)
-        && !Mentions::of_pred(pred).params
-        && !has_exists(pred)
+    let m = Mentions::of_pred(pred);
+    found.iter().all(plain)
+        && !m.nodes.is_empty()
+        && !m.params
+        && of_own_elements(pred)
+        && !elements::tests(model, pred)
 }
 
-fn has_exists(pred: &Pred) -> bool {
+/// Whether every `exists` of a condition is of elements that the instance itself holds.
+fn of_own_elements(pred: &Pred) -> bool {
     match pred {
-        Pred::And(list) | Pred::Or(list) => list.iter().any(has_exists),
-        Pred::Not(p) => has_exists(p),
-        Pred::Exists { .. } => true,
+        Pred::And(list) | Pred::Or(list) => list.iter().all(of_own_elements),
+        Pred::Not(p) => of_own_elements(p),
+        Pred::Exists { from, over, filter } => {
+            let own = |u: &Unfold| u.steps.is_empty() && !matches!(u.many, Many::Back(_));
+            let mut inside = Vec::new();
+            filter.iter().for_each(|p| atoms::of_pred(p, &mut inside));
+            let plain = |e: &Expr| matches!(e, Expr::Path { .. });
+            *from == 0
+                && over.iter().all(own)
+                && inside.iter().all(plain)
+                && filter.iter().all(|p| of_own_elements(p))
+        }
+        _ => true,
+    }
+}
+
+/// Whether a condition is that a value equals a constant, or that an element does.
+fn is_equality(pred: &Pred) -> bool {
+    match pred {
+        Pred::Compare(_, op, _) => *op == Compare::Eq,
+        Pred::Exists {
+            filter: Some(filter),
+            ..
+        } => is_equality(filter),
         _ => false,
     }
 }

@@ -1,0 +1,175 @@
+//! Structures that a person writes by hand: no design costs more than a schema of the same model.
+
+#![allow(clippy::unwrap_used)]
+
+use querent_compiler::design::{Options, design, target};
+
+/// The design costs no more than any schema that keeps within the target's limits; one that does
+/// not may be cheaper than whatever does.
+fn no_dearer_than_by_hand(text: &str, targets: &[&str]) {
+    let (model, found) = querent_compiler::parse("by_hand.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:#?}\n{text}"));
+    for name in targets {
+        let options = Options {
+            target: target::named(name).unwrap(),
+            ..Options::embedded()
+        };
+        let made = design(&model, &options).unwrap();
+        for schema in &model.schemas {
+            let given = Options {
+                given: Some(schema.clone()),
+                ..options.clone()
+            };
+            let given = design(&model, &given).unwrap();
+            assert!(given.warnings.is_empty(), "{name}: {:?}", given.warnings);
+            assert!(
+                made.total <= given.total * (1.0 + 1e-9),
+                "{name}: {} designed, {} by hand",
+                made.total,
+                given.total
+            );
+        }
+    }
+}
+
+const ALL: [&str; 4] = ["embedded", "cassandra", "dynamodb", "mongodb"];
+
+/// What is live, by each of its tags.
+#[test]
+fn tags_of_what_is_live() {
+    no_dearer_than_by_hand(
+        "model partial_tag
+enum Vis { draft, live, gone }
+entity Doc (1M) {
+  id    timeuuid  key
+  title text(60)
+  vis   Vis
+  tags  set<text(10)> (avg 4, max 30) distinct 20k
+}
+question tagged (800/s) select id, title from Doc where tags has $t and vis = live order by id desc limit 30
+change write   (50/s) insert Doc
+change publish (50/s) update Doc set vis where id = $s
+schema hand {
+  doc lists Doc by id keep title, vis, tags
+  live_by_tag groups Doc where vis = live by tags order by id desc keep title
+}
+",
+        &ALL,
+    );
+}
+
+/// What the author says may leave rows out, too.
+#[test]
+fn posts_of_verified_authors() {
+    no_dearer_than_by_hand(
+        "model path_partial
+entity User (1M) {
+  id bigint key
+  name text(20)
+  verified bool
+  banned bool
+}
+entity Post (50M) {
+  id timeuuid key
+  author -> User as posts (avg 50, max 10k)
+  topic text(8) distinct 5k (max 100k)
+  body text(100)
+  tags set<text(8)> (avg 3, max 20) distinct 10k (max 200k)
+}
+question v (500/s) select id, body from Post where topic = $t and author.verified and author.banned = false order by id desc limit 20
+question w (500/s) select id, body from Post where tags has $t and author.verified order by id desc limit 20
+change add (100/s) insert Post
+change ver (1/s) update User set verified where id = $id
+schema hand {
+  user lists User by id keep *
+  post lists Post by id keep *
+  ba lists Post by author.id order by id
+  v lists Post where author.verified and author.banned = false by topic order by id desc keep body
+  w groups Post where author.verified by tags order by id desc keep body
+}
+",
+        &["embedded", "dynamodb", "mongodb"],
+    );
+}
+
+/// Those that hold a constant.
+#[test]
+fn what_is_featured() {
+    no_dearer_than_by_hand(
+        "model featured
+entity Doc (5M) {
+  id timeuuid key
+  title text(60)
+  tags set<text(10)> (avg 4, max 30) distinct 20k
+}
+question featured (200/s) select id, title from Doc where tags has 'featured' order by id desc limit 20
+change write (500/s) insert Doc
+change edit (100/s) update Doc set title where id = $id
+schema hand0 {
+  doc lists Doc by id keep *
+  feat lists Doc where tags has 'featured' by 0 order by id desc keep title
+}
+",
+        &["embedded", "dynamodb", "mongodb"],
+    );
+}
+
+/// What three questions have in common of their constants.
+#[test]
+fn what_is_open_for_several_questions() {
+    no_dearer_than_by_hand(
+        "model shared_const
+enum St { open, done, dropped }
+entity Ticket (20M) {
+  id bigint key
+  team bigint distinct 5k (max 20k)
+  prio int distinct 5
+  kind text(8) distinct 10
+  st St
+  at timestamp
+  title text(40)
+}
+question nospam (50/s) select id, title from Ticket where team = $t and kind != 'spam' and st = open order by at limit 20
+question serious (50/s) select id, title from Ticket where team = $t and prio != 0 and st = open order by at limit 20
+question both (50/s) select id, title from Ticket where team = $t and prio != 0 and kind != 'spam' and st = open order by at limit 20
+change add (500/s) insert Ticket
+change fin (500/s) update Ticket set st = done where id = $id
+schema hand {
+  ticket lists Ticket by id keep team, prio, kind, st, at, title
+  open lists Ticket where st = open by team order by at keep title, prio, kind
+}
+",
+        &ALL,
+    );
+}
+
+/// What is equal to something is not null.
+#[test]
+fn what_few_have() {
+    no_dearer_than_by_hand(
+        "model sparse_insert
+entity Mod (10k) {
+  id bigint key
+  name text(10)
+}
+entity Post (50M) {
+  id timeuuid key
+  body text(100)
+  coupon text(8)? distinct 10k (max 1k)
+  flagged_by -> Mod? as flags (avg 50, max 10k) on delete clear
+}
+question flags (100/s) select id, body from Post where flagged_by.id = $m order by id desc limit 20
+question coups (100/s) select id, body from Post where coupon = $m order by id desc limit 20
+change add (500/s) insert Post { id, body }
+change flag (5/s) update Post set flagged_by where id = $id
+change coup (5/s) update Post set coupon where id = $id
+schema hand {
+  mod lists Mod by id keep name
+  post lists Post by id keep *
+  flags lists Post where flagged_by is not null by flagged_by.id order by id desc keep body
+  coups lists Post where coupon is not null by coupon order by id desc keep body
+}
+",
+        &ALL,
+    );
+}
