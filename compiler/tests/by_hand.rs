@@ -143,6 +143,34 @@ schema hand {
     );
 }
 
+/// The same of groups.
+#[test]
+fn totals_of_what_is_open() {
+    no_dearer_than_by_hand(
+        "model groups_const
+enum St { open, held, done }
+entity T (20M) {
+  id bigint key
+  team int distinct 5k (max 50k)
+  st St
+  kind text(6) distinct 4
+  prio int distinct 5
+  hours int
+}
+question a (20/s) select prio, count(*) as n from T where team = $t and st = open and kind != 'x' group by prio
+question b (20/s) select prio, count(*) as n, sum(hours) as h from T where team = $t and st = open and kind != 'y' group by prio
+question c (20/s) select count(*) as n from T where team = $t and st = open
+change add (500/s) insert T
+change move (1k/s) update T set st where id = $id
+schema hand {
+  t lists T by id keep *
+  g groups T where st = open by team order by prio, kind keep count(*), sum(hours)
+}
+",
+        &ALL,
+    );
+}
+
 /// What is equal to something is not null.
 #[test]
 fn what_few_have() {
@@ -168,6 +196,51 @@ schema hand {
   post lists Post by id keep *
   flags lists Post where flagged_by is not null by flagged_by.id order by id desc keep body
   coups lists Post where coupon is not null by coupon order by id desc keep body
+}
+",
+        &ALL,
+    );
+}
+question full   (300/s) select id from Car where make = $m and fuel = $f and kind = $c and doors = $d and city = $z and sold = $s limit 20
+change add (300/s) insert Car
+change sell (3k/s) update Car set sold where id = $id
+schema hand {
+  car lists Car by id keep *
+  by5 lists Car by make, fuel, kind, doors, city order by id keep sold
+}
+",
+        &ALL,
+    );
+}
+question q1 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t and st = $s group by day(at) order by d
+question q2 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t and kind = $k group by day(at) order by d
+question q3 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t and region = $r group by day(at) order by d
+question q4 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t group by day(at) order by d
+change log (5k/s) insert Ev
+schema hand {
+  ev lists Ev by id keep *
+  cube groups Ev by tenant order by day(at), st, kind, region keep sum(bytes)
+}
+",
+        &ALL,
+    );
+}
+question newest (5/s) select id, title from Doc where st = live order by at desc limit 20
+change write (5/s) insert Doc
+change flip (3k/s) update Doc set st where id = $id
+schema hand {
+  doc lists Doc by id keep *
+  ord lists Doc by 0, bucket(at, month), hash(id, 2) order by at desc, id desc
+}
+",
+        &["dynamodb"],
+    );
+}
+question ntag (500/s) select count(*) as n from Doc where tags has $t
+change add (20/s) insert Doc
+schema hand {
+  doc lists Doc by id keep *
+  n groups Doc by tags keep count(*)
 }
 ",
         &ALL,

@@ -21,6 +21,7 @@ const UNITED: usize = 24;
 const UNITED_PARTS: usize = 3;
 
 /// The conditions of a question, as a candidate takes them.
+#[derive(Clone)]
 struct Form {
     /// Its `where`.
     filter: Vec<Pred>,
@@ -126,27 +127,19 @@ impl Planner<'_> {
                 None => return vec![],
             }
         }
-        let mut out = Vec::new();
-        if !constant.is_empty() && self.target.cost.rules.partial {
-            let filter = asked.filters.iter();
-            let filter = filter.filter(|p| {
-                form.filter.contains(p) || constant.iter().any(|(_, known)| known == *p)
-            });
-            out.push(Form {
-                filter: filter.cloned().collect(),
-                equal: without(&form.equal, &constant),
-                listed: form.listed.clone(),
-                compared: form.compared.clone(),
-            });
-        }
+        let partial = self.target.cost.rules.partial && !constant.is_empty();
+        let limited = |form: &Form| partial.then(|| form.limited(asked, &constant));
+        let mut out: Vec<Form> = limited(&form).into_iter().collect();
         if keyed.len() == form.filter.len() && !keyed.is_empty() {
             let compared = form.compared.iter().chain(&keyed);
-            out.push(Form {
+            let finer = Form {
                 filter: vec![],
-                equal: form.equal.clone(),
-                listed: form.listed.clone(),
                 compared: compared.cloned().collect(),
-            });
+                ..form.clone()
+            };
+            // Equalities are what several questions have in common of their constants.
+            out.extend(limited(&finer));
+            out.push(finer);
         }
         out.insert(0, form);
         out
@@ -210,6 +203,21 @@ impl Planner<'_> {
         let scalar = |e: &Expr| scope.type_of(self.model, &[], e).0.is_scalar();
         if s.key().all(scalar) {
             self.spread_shapes(s);
+        }
+    }
+}
+
+impl Form {
+    /// The same with what equals constants in its `where` instead of the key.
+    fn limited(&self, asked: &Asked, constant: &[(Expr, Pred)]) -> Form {
+        let filter = asked
+            .filters
+            .iter()
+            .filter(|p| self.filter.contains(p) || constant.iter().any(|(_, known)| known == *p));
+        Form {
+            filter: filter.cloned().collect(),
+            equal: without(&self.equal, constant),
+            ..self.clone()
         }
     }
 }

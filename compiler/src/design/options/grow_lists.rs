@@ -32,9 +32,7 @@ impl Problem {
             }
         }
         if planner.target.cost.rules.partial {
-            for conditions in self.partial_conditions(planner) {
-                self.grow_partial(planner, &conditions);
-            }
+            self.grow_partials(planner);
         }
     }
 
@@ -57,27 +55,29 @@ impl Problem {
         }
     }
 
-    /// The sets of conditions that a structure may leave rows out by: all that compare with
-    /// constants leave the fewest; equalities, together and each alone, are what several questions
-    /// have in common; and what is equal to something is not null.
-    fn partial_conditions(&self, planner: &Planner) -> Vec<Vec<Condition>> {
-        let fixed = self
-            .holds
-            .iter()
-            .filter(|(_, p)| is_storable(planner.model, p));
+    /// Adds the candidates that leave rows out: by all conditions that compare with constants, which
+    /// leave the fewest; by equalities alone, together and each, which are what several questions
+    /// have in common; and where there are none, because what is equal to something is not null.
+    /// Elements are found with all conditions only: there are many ways over paths.
+    fn grow_partials(&self, planner: &mut Planner) {
+        let fixed = self.holds.iter();
+        let fixed = fixed.filter(|(_, p)| is_storable(planner.model, p));
         let all: Vec<Condition> = fixed.map(|(i, p)| (Some(*i), p.clone())).collect();
+        if all.is_empty() {
+            let present = self.not_null(planner);
+            return self.grow_partial(planner, &present, &[]);
+        }
+        self.grow_partial(planner, &all, &self.exists);
         let equal = all.iter().filter(|(_, p)| is_equality(p)).cloned();
         let equal: Vec<Condition> = equal.collect();
-        let each = equal.iter().take(SHARED).map(|one| vec![one.clone()]);
-        let each: Vec<Vec<Condition>> = each.collect();
-        let mut out: Vec<Vec<Condition>> = Vec::new();
-        let sets = [all, equal].into_iter().chain(each);
-        for set in sets.chain([self.not_null(planner)]) {
-            if !set.is_empty() && !out.contains(&set) {
-                out.push(set);
+        if equal.len() < all.len() {
+            self.grow_partial(planner, &equal, &[]);
+        }
+        if equal.len() > 1 {
+            for one in equal.iter().take(SHARED) {
+                self.grow_partial(planner, std::slice::from_ref(one), &[]);
             }
         }
-        out
     }
 
     /// That what is compared with `=` is not null, where it may be. It makes no filter good.
@@ -91,9 +91,12 @@ impl Problem {
         asked.map(|q| (None, present(q))).collect()
     }
 
-    /// Adds candidates of just those instances for which some conditions hold: fewer rows, and
-    /// fewer writes.
-    fn grow_partial(&self, planner: &mut Planner, conditions: &[Condition]) {
+    /// Adds candidates of just those instances for which some conditions hold, if there are any,
+    /// also over the elements of these `exists`: fewer rows, and fewer writes.
+    fn grow_partial(&self, planner: &mut Planner, conditions: &[Condition], over: &[ExistsBy]) {
+        if conditions.is_empty() {
+            return;
+        }
         let made_good = |i: Option<usize>| i.is_some() && conditions.iter().any(|(at, _)| *at == i);
         let rest = Problem {
             eqs: (self.eqs.iter().filter(|q| !made_good(q.filter)))
@@ -103,22 +106,24 @@ impl Problem {
                 .filter(|r| r.sides().any(|(_, i)| !made_good(*i)))
                 .cloned()
                 .collect(),
-            exists: (self.exists.iter().filter(|e| !made_good(Some(e.filter))))
-                .cloned()
-                .collect(),
+            exists: vec![],
             ..self.clone()
         };
         let filter: Vec<Pred> = conditions.iter().map(|(_, p)| p.clone()).collect();
         let parts: Vec<Expr> = rest.eqs.iter().map(|q| q.expr.clone()).collect();
-        for exists in &rest.exists {
-            rest.grow_by(planner, &filter, &parts, exists);
+        rest.grow_for(planner, &[], &filter, &parts);
+        // On the way of a walk, instances are found in no order: what each of them refers to is copied
+        // there for little, and the plans that do so crowd out others.
+        let ordered = self.order.is_some();
+        let back = |e: &ExistsBy| e.over.iter().any(|u| matches!(u.many, Many::Back(_)));
+        let found = over.iter().filter(|e| !made_good(Some(e.filter)));
+        for exists in found.filter(|e| ordered || !back(e)) {
+            let with = Problem {
+                exists: vec![exists.clone()],
+                ..rest.clone()
+            };
+            with.grow_by(planner, &filter, &parts, exists);
         }
-        // What elements find is no part of what the instances themselves are found by.
-        let own = Problem {
-            exists: vec![],
-            ..rest
-        };
-        own.grow_for(planner, &[], &filter, &parts);
     }
 
     fn grow_for(&self, planner: &mut Planner, over: &[Unfold], filter: &[Pred], parts: &[Expr]) {
