@@ -201,6 +201,21 @@ schema hand {
         &ALL,
     );
 }
+
+/// What changes often is no part of a key.
+#[test]
+fn all_but_what_changes() {
+    no_dearer_than_by_hand(
+        "model volatile
+entity Car (5M) {
+  id bigint key
+  make text(8) distinct 50 (max 200k)
+  fuel text(6) distinct 5
+  kind text(6) distinct 12
+  doors int distinct 5
+  city text(10) distinct 1k (max 20k)
+  sold bool
+}
 question full   (300/s) select id from Car where make = $m and fuel = $f and kind = $c and doors = $d and city = $z and sold = $s limit 20
 change add (300/s) insert Car
 change sell (3k/s) update Car set sold where id = $id

@@ -304,11 +304,17 @@ fn partitions(sorted: &[Expr], ordered: bool) -> Vec<Vec<Expr>> {
         .collect()
 }
 
-/// All subsets of up to four indices; of more, the whole, the empty and the single ones.
+/// All subsets of up to four indices; of more, the whole, the empty, the single ones and those that
+/// lack one: what changes often is better no part of a key.
 fn subsets(indices: &[usize]) -> Vec<Vec<usize>> {
     if indices.len() > 4 {
         let mut out = vec![vec![], indices.to_vec()];
         out.extend(indices.iter().map(|&i| vec![i]));
+        let without = |left_out: &usize| {
+            let others = indices.iter().filter(|i| *i != left_out);
+            others.copied().collect()
+        };
+        out.extend(indices.iter().map(without));
         return out;
     }
     (0..1u32 << indices.len())
