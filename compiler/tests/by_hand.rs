@@ -227,6 +227,22 @@ schema hand {
         &ALL,
     );
 }
+
+/// Groups by whatever one of four questions asks for.
+#[test]
+fn one_cube_for_four_questions() {
+    no_dearer_than_by_hand(
+        "model cube
+enum St { ok, warn, fail }
+entity Ev (1B) {
+  id timeuuid key
+  tenant int distinct 1k (max 5M)
+  at timestamp
+  st St
+  kind text(6) distinct 8
+  region text(4) distinct 6
+  bytes bigint
+}
 question q1 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t and st = $s group by day(at) order by d
 question q2 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t and kind = $k group by day(at) order by d
 question q3 (5/s) select day(at) as d, sum(bytes) as b from Ev where tenant = $t and region = $r group by day(at) order by d

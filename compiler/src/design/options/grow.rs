@@ -19,6 +19,10 @@ use crate::view::{Kind, Structure, elements};
 const UNITED: usize = 24;
 /// So many parts behind the partition key do two candidates have together, at most.
 const UNITED_PARTS: usize = 3;
+/// Of so many, the first, those that begin alike are united all together.
+const CUBED: usize = 96;
+/// So many parts do they have together, at most.
+const CUBE_PARTS: usize = 6;
 
 /// The conditions of a question, as a candidate takes them.
 #[derive(Clone)]
@@ -57,33 +61,40 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds what two candidates of groups are together, where they begin alike: finer groups, which
-    /// are written once for both.
+    /// Adds what two candidates of groups are together, and what all are, where they begin alike:
+    /// finer groups, which are written once for all of them.
     pub(in crate::design) fn unite_groups(&mut self) {
         let is_open = |s: &&crate::design::shape::Shape| {
             s.structure.kind == Kind::Groups && !s.structure.clustering.is_empty() && !s.given
         };
         let groups = self.shapes.all.iter().filter(is_open);
-        let groups: Vec<Structure> = groups.map(|s| s.structure.clone()).take(UNITED).collect();
-        for a in &groups {
-            for b in &groups {
-                let alike = a.anchor == b.anchor
-                    && a.over == b.over
-                    && a.filter == b.filter
-                    && a.partition == b.partition;
-                let new = |(e, _): &&(Expr, Direction)| a.key().all(|k| k != e);
-                let others = b.clustering.iter().filter(new);
-                let united: Vec<_> = a.clustering.iter().chain(others).cloned().collect();
+        let groups: Vec<Structure> = groups.map(|s| s.structure.clone()).take(CUBED).collect();
+        for (i, a) in groups.iter().enumerate() {
+            let mut all = a.clustering.clone();
+            for (j, b) in groups.iter().enumerate().filter(|(_, b)| begin_alike(a, b)) {
+                let united = with_parts(a, &a.clustering, b);
                 let longest = a.clustering.len().max(b.clustering.len());
-                if alike && united.len() > longest && united.len() <= UNITED_PARTS {
-                    self.admit_groups(Structure {
-                        clustering: united,
-                        columns: vec![],
-                        ..a.clone()
-                    });
+                let pair = i.max(j) < UNITED && united.len() <= UNITED_PARTS;
+                if pair && united.len() > longest {
+                    self.admit_united(a, united);
+                }
+                // Directories keep nothing.
+                if !b.columns.is_empty() {
+                    all = with_parts(a, &all, b);
                 }
             }
+            if all.len() > UNITED_PARTS && all.len() <= CUBE_PARTS {
+                self.admit_united(a, all);
+            }
         }
+    }
+
+    fn admit_united(&mut self, begins: &Structure, clustering: Vec<(Expr, Direction)>) {
+        self.admit_groups(Structure {
+            clustering,
+            columns: vec![],
+            ..begins.clone()
+        });
     }
 
     fn forms(&self, asked: &Asked, problem: &Problem) -> Vec<Form> {
@@ -205,6 +216,22 @@ impl Planner<'_> {
             self.spread_shapes(s);
         }
     }
+}
+
+/// Whether two structures are of the same rows, by the same partition key.
+fn begin_alike(a: &Structure, b: &Structure) -> bool {
+    a.anchor == b.anchor && a.over == b.over && a.filter == b.filter && a.partition == b.partition
+}
+
+/// The parts behind a partition key, and those of another structure that are not among them.
+fn with_parts(
+    of: &Structure,
+    parts: &[(Expr, Direction)],
+    other: &Structure,
+) -> Vec<(Expr, Direction)> {
+    let known = |e: &Expr| of.partition.contains(e) || parts.iter().any(|(p, _)| p == e);
+    let others = other.clustering.iter().filter(|(e, _)| !known(e));
+    parts.iter().chain(others).cloned().collect()
 }
 
 impl Form {
