@@ -256,6 +256,19 @@ schema hand {
         &ALL,
     );
 }
+
+/// An order alone, where what is asked for changes often.
+#[test]
+fn an_order_and_a_filter() {
+    no_dearer_than_by_hand(
+        "model order_only
+enum St { queued, live, gone }
+entity Doc (2M) {
+  id timeuuid key
+  st St
+  at timestamp
+  title text(40)
+}
 question newest (5/s) select id, title from Doc where st = live order by at desc limit 20
 change write (5/s) insert Doc
 change flip (3k/s) update Doc set st where id = $id

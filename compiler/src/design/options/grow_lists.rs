@@ -126,6 +126,15 @@ impl Problem {
         }
     }
 
+    /// Whether rows in an order alone are worth passing over: conditions leave enough of them.
+    fn is_broad(&self, planner: &Planner) -> bool {
+        let scope = Scope::new(planner.model, self.entity, &[]);
+        let values = planner
+            .stats
+            .values(&scope, self.eqs.iter().map(|q| &q.expr));
+        self.exists.is_empty() && values <= BROAD
+    }
+
     fn grow_for(&self, planner: &mut Planner, over: &[Unfold], filter: &[Pred], parts: &[Expr]) {
         let mut ways = self.exists.iter().flat_map(|e| &e.ways);
         let unbound = self.eqs.is_empty() && ways.all(Way::is_loose);
@@ -149,7 +158,8 @@ impl Problem {
         for suffix in suffixes {
             for mut partition in partitions(&sorted, capabilities.ordered_partitions) {
                 if partition.is_empty() && capabilities.partition_required {
-                    if !unbound {
+                    let in_order = self.order.as_ref() == Some(&suffix) && !suffix.is_empty();
+                    if !unbound && !(in_order && self.is_broad(planner)) {
                         continue;
                     }
                     partition.push(everything());
@@ -206,6 +216,9 @@ pub(super) fn add(
 
 /// A condition of a structure, and the filter that it makes good.
 type Condition = (Option<usize>, Pred);
+
+/// Where equalities leave one of so many rows or more, an order alone may find enough of them.
+const BROAD: f64 = 32.0;
 
 /// So many equalities with constants limit structures each alone.
 const SHARED: usize = 3;
