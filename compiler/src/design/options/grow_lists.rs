@@ -159,7 +159,7 @@ impl Problem {
             for mut partition in partitions(&sorted, capabilities.ordered_partitions) {
                 if partition.is_empty() && capabilities.partition_required {
                     let in_order = self.order.as_ref() == Some(&suffix) && !suffix.is_empty();
-                    if !unbound && !(in_order && self.is_broad(planner)) {
+                    if !(unbound || in_order && self.is_broad(planner)) {
                         continue;
                     }
                     partition.push(everything());
