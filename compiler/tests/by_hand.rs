@@ -280,6 +280,17 @@ schema hand {
         &["dynamodb"],
     );
 }
+
+/// A counter for each tag.
+#[test]
+fn how_many_have_a_tag() {
+    no_dearer_than_by_hand(
+        "model tagcount
+entity Doc (5M) {
+  id bigint key
+  title text(40)
+  tags set<text(10)> (avg 4, max 30) distinct 20k (max 500k)
+}
 question ntag (500/s) select count(*) as n from Doc where tags has $t
 change add (20/s) insert Doc
 schema hand {

@@ -119,6 +119,9 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
         if let Some(what) = only_far_end(&schema, &question.query, &told) {
             *steps.entry(what.into()).or_default() += 1;
         }
+        if by_one_element(&schema, &question.query, &told) {
+            *steps.entry("groups by one element".into()).or_default() += 1;
+        }
     }
     if script.choice.schema.is_some() {
         for (what, n) in rarities(&schema) {
@@ -145,6 +148,19 @@ fn only_far_end(schema: &Schema, query: &Query, steps: &[Json]) -> Option<&'stat
         Some(_) => "groups from the far end",
         None => "instances that rows refer to",
     })
+}
+
+/// Whether a question about groups of instances reads groups of their elements, which are counted.
+fn by_one_element(schema: &Schema, query: &Query, steps: &[Json]) -> bool {
+    let mut read = Vec::new();
+    structures_of(steps, &mut read);
+    let counts = |s: &&Structure| {
+        let aggregate = |e: &Expr| matches!(e, Expr::Aggregate(_));
+        s.kind == Kind::Groups && !s.over.is_empty() && s.columns.iter().any(aggregate)
+    };
+    let counted = schema.design.structures.iter().filter(counts);
+    let mut counted = counted.map(|s| s.name.as_str());
+    query.group.is_some() && query.over.is_empty() && counted.any(|name| read.contains(&name))
 }
 
 /// The names of the structures that steps read, those inside them included.
