@@ -301,3 +301,34 @@ schema hand {
         &ALL,
     );
 }
+
+/// What an entry of a map says is the same whichever way it is asked for.
+#[test]
+fn entries_of_maps_are_found() {
+    let text = |condition: &str| {
+        format!(
+            "model entries
+entity Prod (2M) {{
+  sku text(10) key
+  price decimal
+  extra map<text(8), text(8)> (avg 5, max 60)
+}}
+question by_extra (20/s) select sku, price from Prod where {condition} order by sku limit 50
+change add (5/s) insert Prod
+"
+        )
+    };
+    let total = |condition: &str, name: &str| {
+        let (model, _) = querent_compiler::parse("entries.querent", &text(condition));
+        let options = Options {
+            target: target::named(name).unwrap(),
+            ..Options::embedded()
+        };
+        design(&model.unwrap(), &options).unwrap().total
+    };
+    for name in ALL {
+        let any = total("any extra (key = $name and value = $value)", name);
+        let at = total("extra[$name] = $value", name);
+        assert!(at <= any * (1.0 + 1e-9), "{name}: {at}, {any} with any");
+    }
+}
