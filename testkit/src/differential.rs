@@ -6,7 +6,7 @@ use crate::generate::Size;
 use crate::script::{Failure, On, Script, Step, lists_the_same, play, random, shrunk};
 use querent::compiler::design::spread::directory;
 use querent::compiler::diagnostic::codes;
-use querent::compiler::model::{EntityId, Expr, Field, Leaf, Query};
+use querent::compiler::model::{EntityId, Expr, Field, Leaf, Pred, Query};
 use querent::compiler::value::Value;
 use querent::compiler::view::{Kind, Structure};
 use querent::schema::Schema;
@@ -119,6 +119,9 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
         if let Some(what) = only_far_end(&schema, &question.query, &told) {
             *steps.entry(what.into()).or_default() += 1;
         }
+        if by_one_element(&schema, &question.query, &told) {
+            *steps.entry("groups by one element".into()).or_default() += 1;
+        }
     }
     if script.choice.schema.is_some() {
         for (what, n) in rarities(&schema) {
@@ -145,6 +148,19 @@ fn only_far_end(schema: &Schema, query: &Query, steps: &[Json]) -> Option<&'stat
         Some(_) => "groups from the far end",
         None => "instances that rows refer to",
     })
+}
+
+/// Whether a question about groups of instances reads groups of their elements, which are counted.
+fn by_one_element(schema: &Schema, query: &Query, steps: &[Json]) -> bool {
+    let mut read = Vec::new();
+    structures_of(steps, &mut read);
+    let counts = |s: &&Structure| {
+        let aggregate = |e: &Expr| matches!(e, Expr::Aggregate(_));
+        s.kind == Kind::Groups && !s.over.is_empty() && s.columns.iter().any(aggregate)
+    };
+    let counted = schema.design.structures.iter().filter(counts);
+    let mut counted = counted.map(|s| s.name.as_str());
+    query.group.is_some() && query.over.is_empty() && counted.any(|name| read.contains(&name))
 }
 
 /// The names of the structures that steps read, those inside them included.
@@ -196,6 +212,10 @@ fn rarities(schema: &Schema) -> [(&'static str, usize); 2] {
 struct Rare<'s> {
     /// Those that leave out rows.
     partial: Vec<&'s str>,
+    /// Those of them that leave out rows by the elements of an instance, and those that have a row
+    /// for each of several.
+    partial_by: Vec<&'s str>,
+    partial_over: Vec<&'s str>,
     /// Those that list the pieces of others.
     directories: Vec<&'s str>,
     /// Groups by what elements of collections say, and by what they refer to.
@@ -216,6 +236,8 @@ impl Rare<'_> {
         let listings: Vec<Structure> = listings.collect();
         Rare {
             partial: names(&|s| !s.filter.is_empty()),
+            partial_by: names(&|s| s.filter.iter().any(|p| matches!(p, Pred::Exists { .. }))),
+            partial_over: names(&|s| !s.filter.is_empty() && !s.over.is_empty()),
             directories: names(&|s| listings.iter().any(|d| lists_the_same(s, d))),
             elements: names(&|s| {
                 groups_by(s, &|e| {
@@ -299,6 +321,8 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
         let structure = step["structure"].as_str();
         for (what, of) in [
             ("partial", &rare.partial),
+            ("partial by elements", &rare.partial_by),
+            ("partial over several", &rare.partial_over),
             ("groups of elements", &rare.elements),
             ("groups of what elements refer to", &rare.referred),
         ] {

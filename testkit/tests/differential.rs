@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 27] = [
+const STEPS: [&str; 29] = [
     "get",
     "follow",
     "scan",
@@ -60,6 +60,8 @@ const STEPS: [&str; 27] = [
     "rows that may outgrow",
     "put together",
     "partial",
+    "partial by elements",
+    "partial over several",
     "instances of a range",
     "instances of a list",
     "instances that rows refer to",

@@ -20,6 +20,17 @@ fn constant(rng: &mut Rng, draft: &Draft, ty: &Ty) -> Option<String> {
 /// A condition on one value that compares it with constants, few enough that others say the same or
 /// something that follows from it.
 pub(super) fn constant_condition(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
+    let mut aside = rng.aside();
+    let of_one = constant_value(rng, draft, at);
+    let At::Entity(entity) = at else {
+        return of_one;
+    };
+    let held = aside.percent(25).then_some(*entity);
+    let held = held.and_then(|entity| constant_element(&mut aside, draft, entity));
+    held.or(of_one)
+}
+
+fn constant_value(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
     let few = |t: &Ty| matches!(t, Ty::Bool | Ty::Int | Ty::Enum(_));
     let (path, ty) = draft.scalar(rng, at, &few)?;
     let one = constant(rng, draft, &ty)?;
@@ -30,6 +41,35 @@ pub(super) fn constant_condition(rng: &mut Rng, draft: &Draft, at: &At) -> Optio
         3 if ty == Ty::Int => format!("{path} {} {one}", rng.one_of(["<", "<=", ">", ">="])),
         _ => format!("{path} = {one}"),
     })
+}
+
+/// A condition that a collection has a constant.
+fn constant_element(rng: &mut Rng, draft: &Draft, entity: usize) -> Option<String> {
+    let (path, ty) = draft.collection(rng, entity)?;
+    let of = match &ty {
+        Ty::Map(of, _) | Ty::List(of) | Ty::Set(of) => of,
+        _ => return None,
+    };
+    Some(format!("{path} has {}", constant(rng, draft, of)?))
+}
+
+/// A condition that a collection has a value, or that something of many is equal to one.
+pub(super) fn one_element(
+    rng: &mut Rng,
+    draft: &Draft,
+    at: &At,
+    names: &mut Names,
+) -> Option<String> {
+    if let At::Entity(entity) = at
+        && rng.percent(60)
+        && let Some((path, ty)) = draft.collection(rng, *entity)
+        && let Ty::Map(of, _) | Ty::List(of) | Ty::Set(of) = &ty
+        && of.is_scalar()
+    {
+        return Some(format!("{path} has {}", names.param(rng, of)));
+    }
+    let (path, ty) = draft.many_scalar(rng, at, &Ty::is_scalar)?;
+    Some(format!("{path} = {}", names.param(rng, &ty)))
 }
 
 /// A condition.

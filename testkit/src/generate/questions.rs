@@ -1,6 +1,6 @@
 //! Random questions over a draft.
 
-use super::conditions::{constant_condition, pred};
+use super::conditions::{constant_condition, one_element, pred};
 use super::draft::{About, Draft, Ty};
 use super::gathered::gathered;
 use super::paths::At;
@@ -384,6 +384,7 @@ fn narrowed(
     keys: &[(String, String)],
     text: &mut String,
 ) {
+    let mut aside = rng.aside();
     let mut all: Vec<String> = Vec::new();
     for _ in 0..rng.between(1, 3) {
         all.extend(match rng.below(5) {
@@ -403,6 +404,12 @@ fn narrowed(
                 .map(|(key, _)| format!("{key} in ${}", names.fresh("x"))),
             _ => constant_condition(rng, draft, at),
         });
+    }
+    // One of its elements at most, or several of a list.
+    if aside.percent(30)
+        && let Some(one) = one_element(&mut aside, draft, at, names)
+    {
+        all = vec![one];
     }
     if !all.is_empty() {
         let _ = write!(text, "\n  where {}", all.join(" and "));

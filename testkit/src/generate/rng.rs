@@ -18,6 +18,12 @@ impl Rng {
     pub fn longer(&self) -> usize {
         self.1
     }
+    /// Others, which leave what comes from here as it is: what is drawn from them is new in models
+    /// that are the same otherwise.
+    #[must_use]
+    pub fn aside(&self) -> Rng {
+        Rng(self.clone().bits(), self.1)
+    }
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

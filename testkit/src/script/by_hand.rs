@@ -3,7 +3,7 @@
 
 use crate::generate::Rng;
 use querent::compiler::model::{
-    Aggregate, AggregateFn, Direction, EntityId, Expr, Leaf, Model, Pred, Query, Unfold,
+    Aggregate, AggregateFn, Direction, EntityId, Expr, Leaf, Many, Model, Pred, Query, Unfold,
 };
 use querent::compiler::view::{Kind, Structure, elements};
 
@@ -11,7 +11,7 @@ use querent::compiler::view::{Kind, Structure, elements};
 pub(super) fn limited(rng: &mut Rng, model: &Model, mut s: Structure) -> Structure {
     let conditions = conditions(model, s.anchor, &s.over);
     if let Some(condition) = rng.pick(&conditions)
-        && s.kind == Kind::Lists
+        && (s.kind == Kind::Lists || !s.over.is_empty())
     {
         s.filter.push(condition.clone());
         s.name = format!("{}_limited", s.name);
@@ -163,6 +163,15 @@ fn is_constant(model: &Model, pred: &Pred, alike: bool) -> bool {
         Pred::IsNull(a) => part(a),
         Pred::Not(p) => is_constant(model, p, alike),
         Pred::Or(list) => list.iter().all(|p| is_constant(model, p, alike)),
+        // Whether one of its own elements is so.
+        Pred::Exists {
+            from: 0,
+            over,
+            filter: Some(filter),
+        } => {
+            let own = |u: &Unfold| u.steps.is_empty() && !matches!(u.many, Many::Back(_));
+            over.iter().all(own) && is_constant(model, filter, true)
+        }
         Pred::And(_) | Pred::InList(..) | Pred::Exists { .. } => false,
     }
 }

@@ -6,9 +6,11 @@ use super::far_end::all_of;
 use super::problem::{Eq, EqValue, ExistsBy, Problem, Range, Way};
 use super::{Planner, Source, State};
 use crate::design::plan::{Bound, Term};
-use crate::model::{Compare, Direction, EntityId, Expr, Leaf, Model, NodeId, Page, Pred, Unfold};
+use crate::model::{
+    Compare, Direction, EntityId, Expr, Leaf, Many, Model, NodeId, Page, Pred, Type, Unfold,
+};
 use crate::view::elements;
-use crate::view::typing::Scope;
+use crate::view::typing::{Scope, inner};
 use std::rc::Rc;
 
 /// What is wished of the rows that bind the subject.
@@ -96,6 +98,11 @@ impl Planner<'_> {
         for &i in &partial.left {
             match filters.get(i) {
                 Some(Pred::Compare(a, op, b)) => {
+                    if let Some((over, entry)) = self.entry(inside, a, *op, b) {
+                        p.exists
+                            .extend(self.exists_by(&partial.state, i, &over, &entry));
+                        continue;
+                    }
                     let Some((expr, op, term)) = self.sided(&partial.state, inside, a, *op, b)
                     else {
                         continue;
@@ -207,6 +214,55 @@ impl Planner<'_> {
             return Some((b.clone(), op.flipped(), self.term(state, a)?));
         }
         None
+    }
+
+    /// What `map[key] = value` says of the entries of a map: one has this key and this value. Nothing
+    /// is equal to null, be it that a key is missing, that the value is null, or that nothing was
+    /// given.
+    fn entry(
+        &self,
+        inside: &dyn Fn(NodeId) -> Option<NodeId>,
+        a: &Expr,
+        op: Compare,
+        b: &Expr,
+    ) -> Option<(Vec<Unfold>, Pred)> {
+        let (map, key, value) = match (a, b) {
+            (Expr::At(map, key), value) | (value, Expr::At(map, key)) => (&**map, &**key, value),
+            _ => return None,
+        };
+        let Expr::Path {
+            node,
+            element,
+            steps,
+            leaf: Leaf::Attribute(attribute, path),
+        } = map
+        else {
+            return None;
+        };
+        let given = |e: &Expr| Mentions::of_expr(e).nodes.is_empty();
+        let of = inner(&self.model.attribute(*attribute).ty, path).0;
+        let usable = op == Compare::Eq
+            && inside(*node) == Some(0)
+            && element.is_empty()
+            && matches!(of, Type::Map(..))
+            && given(key)
+            && given(value);
+        let unfold = Unfold {
+            parent: 0,
+            steps: steps.clone(),
+            many: Many::Elements(*attribute, path.clone()),
+        };
+        let is = |leaf, value: &Expr| {
+            let path = Expr::Path {
+                node: 1,
+                element: vec![],
+                steps: vec![],
+                leaf,
+            };
+            Pred::Compare(path, Compare::Eq, value.clone())
+        };
+        let both = vec![is(Leaf::MapKey, key), is(Leaf::Element(vec![]), value)];
+        usable.then(|| (vec![unfold], Pred::And(both)))
     }
 
     /// An `exists` some of whose conditions compare with known values: found by its equalities, and

@@ -102,7 +102,7 @@ impl Planner<'_> {
         scope: &Scope,
     ) -> Vec<Partial> {
         if self.growing {
-            problem.grow_by(self, &[], exists);
+            problem.grow_by(self, &[], &[], exists);
         }
         let mut out = Vec::new();
         for shape in problem.candidates(&self.shapes) {

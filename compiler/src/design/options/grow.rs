@@ -19,8 +19,13 @@ use crate::view::{Kind, Structure, elements};
 const UNITED: usize = 24;
 /// So many parts behind the partition key do two candidates have together, at most.
 const UNITED_PARTS: usize = 3;
+/// Of so many, the first, those that begin alike are united all together.
+const CUBED: usize = 96;
+/// So many parts do they have together, at most.
+const CUBE_PARTS: usize = 6;
 
 /// The conditions of a question, as a candidate takes them.
+#[derive(Clone)]
 struct Form {
     /// Its `where`.
     filter: Vec<Pred>,
@@ -56,33 +61,40 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds what two candidates of groups are together, where they begin alike: finer groups, which
-    /// are written once for both.
+    /// Adds what two candidates of groups are together, and what all are, where they begin alike:
+    /// finer groups, which are written once for all of them.
     pub(in crate::design) fn unite_groups(&mut self) {
         let is_open = |s: &&crate::design::shape::Shape| {
             s.structure.kind == Kind::Groups && !s.structure.clustering.is_empty() && !s.given
         };
         let groups = self.shapes.all.iter().filter(is_open);
-        let groups: Vec<Structure> = groups.map(|s| s.structure.clone()).take(UNITED).collect();
-        for a in &groups {
-            for b in &groups {
-                let alike = a.anchor == b.anchor
-                    && a.over == b.over
-                    && a.filter == b.filter
-                    && a.partition == b.partition;
-                let new = |(e, _): &&(Expr, Direction)| a.key().all(|k| k != e);
-                let others = b.clustering.iter().filter(new);
-                let united: Vec<_> = a.clustering.iter().chain(others).cloned().collect();
+        let groups: Vec<Structure> = groups.map(|s| s.structure.clone()).take(CUBED).collect();
+        for (i, a) in groups.iter().enumerate() {
+            let mut all = a.clustering.clone();
+            for (j, b) in groups.iter().enumerate().filter(|(_, b)| begin_alike(a, b)) {
+                let united = with_parts(a, &a.clustering, b);
                 let longest = a.clustering.len().max(b.clustering.len());
-                if alike && united.len() > longest && united.len() <= UNITED_PARTS {
-                    self.admit_groups(Structure {
-                        clustering: united,
-                        columns: vec![],
-                        ..a.clone()
-                    });
+                let pair = i.max(j) < UNITED && united.len() <= UNITED_PARTS;
+                if pair && united.len() > longest {
+                    self.admit_united(a, united);
+                }
+                // Directories keep nothing.
+                if !b.columns.is_empty() {
+                    all = with_parts(a, &all, b);
                 }
             }
+            if all.len() > UNITED_PARTS && all.len() <= CUBE_PARTS {
+                self.admit_united(a, all);
+            }
         }
+    }
+
+    fn admit_united(&mut self, begins: &Structure, clustering: Vec<(Expr, Direction)>) {
+        self.admit_groups(Structure {
+            clustering,
+            columns: vec![],
+            ..begins.clone()
+        });
     }
 
     fn forms(&self, asked: &Asked, problem: &Problem) -> Vec<Form> {
@@ -126,27 +138,19 @@ impl Planner<'_> {
                 None => return vec![],
             }
         }
-        let mut out = Vec::new();
-        if !constant.is_empty() && self.target.cost.rules.partial {
-            let filter = asked.filters.iter();
-            let filter = filter.filter(|p| {
-                form.filter.contains(p) || constant.iter().any(|(_, known)| known == *p)
-            });
-            out.push(Form {
-                filter: filter.cloned().collect(),
-                equal: without(&form.equal, &constant),
-                listed: form.listed.clone(),
-                compared: form.compared.clone(),
-            });
-        }
+        let partial = self.target.cost.rules.partial && !constant.is_empty();
+        let limited = |form: &Form| partial.then(|| form.limited(asked, &constant));
+        let mut out: Vec<Form> = limited(&form).into_iter().collect();
         if keyed.len() == form.filter.len() && !keyed.is_empty() {
             let compared = form.compared.iter().chain(&keyed);
-            out.push(Form {
+            let finer = Form {
                 filter: vec![],
-                equal: form.equal.clone(),
-                listed: form.listed.clone(),
                 compared: compared.cloned().collect(),
-            });
+                ..form.clone()
+            };
+            // Equalities are what several questions have in common of their constants.
+            out.extend(limited(&finer));
+            out.push(finer);
         }
         out.insert(0, form);
         out
@@ -210,6 +214,37 @@ impl Planner<'_> {
         let scalar = |e: &Expr| scope.type_of(self.model, &[], e).0.is_scalar();
         if s.key().all(scalar) {
             self.spread_shapes(s);
+        }
+    }
+}
+
+/// Whether two structures are of the same rows, by the same partition key.
+fn begin_alike(a: &Structure, b: &Structure) -> bool {
+    a.anchor == b.anchor && a.over == b.over && a.filter == b.filter && a.partition == b.partition
+}
+
+/// The parts behind a partition key, and those of another structure that are not among them.
+fn with_parts(
+    of: &Structure,
+    parts: &[(Expr, Direction)],
+    other: &Structure,
+) -> Vec<(Expr, Direction)> {
+    let known = |e: &Expr| of.partition.contains(e) || parts.iter().any(|(p, _)| p == e);
+    let others = other.clustering.iter().filter(|(e, _)| !known(e));
+    parts.iter().chain(others).cloned().collect()
+}
+
+impl Form {
+    /// The same with what equals constants in its `where` instead of the key.
+    fn limited(&self, asked: &Asked, constant: &[(Expr, Pred)]) -> Form {
+        let filter = asked
+            .filters
+            .iter()
+            .filter(|p| self.filter.contains(p) || constant.iter().any(|(_, known)| known == *p));
+        Form {
+            filter: filter.cloned().collect(),
+            equal: without(&self.equal, constant),
+            ..self.clone()
         }
     }
 }

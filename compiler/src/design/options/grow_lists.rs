@@ -5,12 +5,12 @@
 
 use super::Planner;
 use super::atoms::{self, Mentions};
-use super::problem::{Eq, ExistsBy, Problem, Way};
+use super::problem::{Eq, EqValue, ExistsBy, Problem, Way};
 use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::everything;
-use crate::model::{Direction, EntityId, Expr, Many, Model, Pred, Unfold};
+use crate::model::{Compare, Direction, EntityId, Expr, Many, Model, Pred, Unfold};
 use crate::view::typing::Scope;
-use crate::view::{Kind, Structure};
+use crate::view::{Kind, Structure, elements};
 
 impl Problem {
     /// Adds the candidates that this problem calls for.
@@ -28,36 +28,76 @@ impl Problem {
                 .collect();
             self.grow_for(planner, &[], &[], &parts);
             for exists in &self.exists {
-                self.grow_by(planner, &parts, exists);
+                self.grow_by(planner, &[], &parts, exists);
             }
         }
-        self.grow_partial(planner);
+        if planner.target.cost.rules.partial {
+            self.grow_partials(planner);
+        }
     }
 
     /// Adds the candidates over the elements of an `exists` that begin with these parts and with
-    /// what is known of them.
-    pub(super) fn grow_by(&self, planner: &mut Planner, parts: &[Expr], exists: &ExistsBy) {
+    /// what is known of them, of those instances that meet a filter.
+    pub(super) fn grow_by(
+        &self,
+        planner: &mut Planner,
+        filter: &[Pred],
+        parts: &[Expr],
+        exists: &ExistsBy,
+    ) {
         // To instances a walk leads; elements have no structure of their own.
         let back = exists.over.iter().any(|u| matches!(u.many, Many::Back(_)));
         for way in exists.ways.iter().filter(|way| !(back && way.is_loose())) {
             let known = way.eqs.iter().map(|q| q.expr.clone());
             let parts: Vec<Expr> = parts.iter().cloned().chain(known).collect();
-            self.by(way).grow_for(planner, &exists.over, &[], &parts);
+            let by = self.by(way);
+            by.grow_for(planner, &exists.over, filter, &parts);
         }
     }
 
-    /// Adds candidates of just those instances for which all conditions hold that compare with
-    /// constants: fewer rows, and fewer writes. One set of conditions for each problem.
-    fn grow_partial(&self, planner: &mut Planner) {
-        if !planner.target.cost.rules.partial {
+    /// Adds the candidates that leave rows out: by all conditions that compare with constants, which
+    /// leave the fewest; by equalities alone, together and each, which are what several questions
+    /// have in common; and where there are none, because what is equal to something is not null.
+    /// Elements are found with all conditions only: there are many ways over paths.
+    fn grow_partials(&self, planner: &mut Planner) {
+        let fixed = self.holds.iter();
+        let fixed = fixed.filter(|(_, p)| is_storable(planner.model, p));
+        let all: Vec<Condition> = fixed.map(|(i, p)| (Some(*i), p.clone())).collect();
+        if all.is_empty() {
+            let present = self.not_null(planner);
+            return self.grow_partial(planner, &present, &[]);
+        }
+        self.grow_partial(planner, &all, &self.exists);
+        let equal = all.iter().filter(|(_, p)| is_equality(p)).cloned();
+        let equal: Vec<Condition> = equal.collect();
+        if equal.len() < all.len() {
+            self.grow_partial(planner, &equal, &[]);
+        }
+        if equal.len() > 1 {
+            for one in equal.iter().take(SHARED) {
+                self.grow_partial(planner, std::slice::from_ref(one), &[]);
+            }
+        }
+    }
+
+    /// That what is compared with `=` is not null, where it may be. It makes no filter good.
+    fn not_null(&self, planner: &Planner) -> Vec<Condition> {
+        let scope = Scope::new(planner.model, self.entity, &[]);
+        let may_be_null = |e: &Expr| scope.type_of(planner.model, &[], e).1;
+        let asked = self.eqs.iter().filter(|q| {
+            matches!(q.value, EqValue::One(_)) && q.filter.is_some() && may_be_null(&q.expr)
+        });
+        let present = |q: &Eq| Pred::Not(Box::new(Pred::IsNull(q.expr.clone())));
+        asked.map(|q| (None, present(q))).collect()
+    }
+
+    /// Adds candidates of just those instances for which some conditions hold, if there are any,
+    /// also over the elements of these `exists`: fewer rows, and fewer writes.
+    fn grow_partial(&self, planner: &mut Planner, conditions: &[Condition], over: &[ExistsBy]) {
+        if conditions.is_empty() {
             return;
         }
-        let fixed = self.holds.iter().filter(|(_, p)| is_storable(p));
-        let (at, filter): (Vec<usize>, Vec<Pred>) = fixed.cloned().unzip();
-        if filter.is_empty() {
-            return;
-        }
-        let made_good = |i: Option<usize>| i.is_some_and(|i| at.contains(&i));
+        let made_good = |i: Option<usize>| i.is_some() && conditions.iter().any(|(at, _)| *at == i);
         let rest = Problem {
             eqs: (self.eqs.iter().filter(|q| !made_good(q.filter)))
                 .cloned()
@@ -69,8 +109,30 @@ impl Problem {
             exists: vec![],
             ..self.clone()
         };
+        let filter: Vec<Pred> = conditions.iter().map(|(_, p)| p.clone()).collect();
         let parts: Vec<Expr> = rest.eqs.iter().map(|q| q.expr.clone()).collect();
         rest.grow_for(planner, &[], &filter, &parts);
+        // On the way of a walk, instances are found in no order: what each of them refers to is copied
+        // there for little, and the plans that do so crowd out others.
+        let ordered = self.order.is_some();
+        let back = |e: &ExistsBy| e.over.iter().any(|u| matches!(u.many, Many::Back(_)));
+        let found = over.iter().filter(|e| !made_good(Some(e.filter)));
+        for exists in found.filter(|e| ordered || !back(e)) {
+            let with = Problem {
+                exists: vec![exists.clone()],
+                ..rest.clone()
+            };
+            with.grow_by(planner, &filter, &parts, exists);
+        }
+    }
+
+    /// Whether rows in an order alone are worth passing over: conditions leave enough of them.
+    fn is_broad(&self, planner: &Planner) -> bool {
+        let scope = Scope::new(planner.model, self.entity, &[]);
+        let values = planner
+            .stats
+            .values(&scope, self.eqs.iter().map(|q| &q.expr));
+        self.exists.is_empty() && values <= BROAD
     }
 
     fn grow_for(&self, planner: &mut Planner, over: &[Unfold], filter: &[Pred], parts: &[Expr]) {
@@ -96,7 +158,8 @@ impl Problem {
         for suffix in suffixes {
             for mut partition in partitions(&sorted, capabilities.ordered_partitions) {
                 if partition.is_empty() && capabilities.partition_required {
-                    if !unbound {
+                    let in_order = self.order.as_ref() == Some(&suffix) && !suffix.is_empty();
+                    if !(unbound || in_order && self.is_broad(planner)) {
                         continue;
                     }
                     partition.push(everything());
@@ -151,23 +214,56 @@ pub(super) fn add(
     planner.admit(s);
 }
 
-/// Whether a condition can limit which instances have a row: it compares what a row can have with
-/// constants.
-fn is_storable(pred: &Pred) -> bool {
+/// A condition of a structure, and the filter that it makes good.
+type Condition = (Option<usize>, Pred);
+
+/// Where equalities leave one of so many rows or more, an order alone may find enough of them.
+const BROAD: f64 = 32.0;
+
+/// So many equalities with constants limit structures each alone.
+const SHARED: usize = 3;
+
+/// Whether a condition can limit which instances have a row: it compares what a row can have, or
+/// elements of a collection of its own, with constants.
+fn is_storable(model: &Model, pred: &Pred) -> bool {
     let mut found = Vec::new();
     atoms::of_pred(pred, &mut found);
     let plain = |e: &Expr| matches!(e, Expr::Path { element, .. } if element.is_empty());
-    !found.is_empty()
-        && found.iter().all(plain)
-        && !Mentions::of_pred(pred).params
-        && !has_exists(pred)
+    let m = Mentions::of_pred(pred);
+    found.iter().all(plain)
+        && !m.nodes.is_empty()
+        && !m.params
+        && of_own_elements(pred)
+        && !elements::tests(model, pred)
 }
 
-fn has_exists(pred: &Pred) -> bool {
+/// Whether every `exists` of a condition is of elements that the instance itself holds.
+fn of_own_elements(pred: &Pred) -> bool {
     match pred {
-        Pred::And(list) | Pred::Or(list) => list.iter().any(has_exists),
-        Pred::Not(p) => has_exists(p),
-        Pred::Exists { .. } => true,
+        Pred::And(list) | Pred::Or(list) => list.iter().all(of_own_elements),
+        Pred::Not(p) => of_own_elements(p),
+        Pred::Exists { from, over, filter } => {
+            let own = |u: &Unfold| u.steps.is_empty() && !matches!(u.many, Many::Back(_));
+            let mut inside = Vec::new();
+            filter.iter().for_each(|p| atoms::of_pred(p, &mut inside));
+            let plain = |e: &Expr| matches!(e, Expr::Path { .. });
+            *from == 0
+                && over.iter().all(own)
+                && inside.iter().all(plain)
+                && filter.iter().all(|p| of_own_elements(p))
+        }
+        _ => true,
+    }
+}
+
+/// Whether a condition is that a value equals a constant, or that an element does.
+fn is_equality(pred: &Pred) -> bool {
+    match pred {
+        Pred::Compare(_, op, _) => *op == Compare::Eq,
+        Pred::Exists {
+            filter: Some(filter),
+            ..
+        } => is_equality(filter),
         _ => false,
     }
 }
@@ -221,11 +317,17 @@ fn partitions(sorted: &[Expr], ordered: bool) -> Vec<Vec<Expr>> {
         .collect()
 }
 
-/// All subsets of up to four indices; of more, the whole, the empty and the single ones.
+/// All subsets of up to four indices; of more, the whole, the empty, the single ones and those that
+/// lack one: what changes often is better no part of a key.
 fn subsets(indices: &[usize]) -> Vec<Vec<usize>> {
     if indices.len() > 4 {
         let mut out = vec![vec![], indices.to_vec()];
         out.extend(indices.iter().map(|&i| vec![i]));
+        let without = |left_out: &usize| {
+            let others = indices.iter().filter(|i| *i != left_out);
+            others.copied().collect()
+        };
+        out.extend(indices.iter().map(without));
         return out;
     }
     (0..1u32 << indices.len())

@@ -17,6 +17,7 @@ mod locate;
 mod matched;
 mod matching;
 mod measured;
+mod one_element;
 mod pieces;
 mod problem;
 mod query;

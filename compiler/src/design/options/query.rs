@@ -27,7 +27,27 @@ impl Planner<'_> {
             out.extend(self.answer(start, &query, &scope));
             seen = self.turned(&query);
         }
+        for query in self.by_element(query) {
+            let mut seen = Some(query);
+            while let Some(query) = seen {
+                self.steps = 0;
+                out.extend(self.answer_kept(&query));
+                seen = self.turned(&query);
+            }
+        }
         undominated(out)
+    }
+
+    /// The ways to answer a query from groups that are kept.
+    fn answer_kept(&mut self, query: &Query) -> Vec<PlanOption> {
+        let scope = Scope::new(self.model, query.anchor, &query.over);
+        let start = State::start(0, vec![None], 1.0, Requires::default());
+        let order = free_order(query);
+        let mut out = Vec::new();
+        for partial in self.group_options(&start, query, &scope) {
+            out.extend(self.finish(partial, query, &scope, &order, 1.0));
+        }
+        out
     }
 
     pub(super) fn answer(&mut self, start: State, query: &Query, scope: &Scope) -> Vec<PlanOption> {
