@@ -46,9 +46,8 @@ fn constant_value(rng: &mut Rng, draft: &Draft, at: &At) -> Option<String> {
 /// A condition that a collection has a constant.
 fn constant_element(rng: &mut Rng, draft: &Draft, entity: usize) -> Option<String> {
     let (path, ty) = draft.collection(rng, entity)?;
-    let of = match &ty {
-        Ty::Map(of, _) | Ty::List(of) | Ty::Set(of) => of,
-        _ => return None,
+    let (Ty::Map(of, _) | Ty::List(of) | Ty::Set(of)) = &ty else {
+        return None;
     };
     Some(format!("{path} has {}", constant(rng, draft, of)?))
 }

@@ -315,7 +315,9 @@ impl Planner<'_> {
         let rest = partial.left.iter().filter(|i| !applied.contains(i));
         let rest: Vec<usize> = rest.copied().collect();
         let all = self.stats.passes_left(scope, filters, &partial.left);
-        let pass = all / self.stats.passes_left(scope, filters, &rest) * partial.narrowed;
+        // What the rest lets nothing pass of is not divided by that.
+        let after = self.stats.passes_left(scope, filters, &rest);
+        let pass = if after > 0.0 { all / after } else { all } * partial.narrowed;
         let mut out = Vec::new();
         for state in self.supply_on_need(partial.state.clone(), scope, &wanted) {
             let mut ways: Vec<(State, Vec<(Pred, Test)>)> = vec![(state, vec![])];
@@ -346,11 +348,7 @@ impl Planner<'_> {
                     rows: state.rows,
                     ..Estimate::default()
                 };
-                state.op = Arc::new(Op::Filter {
-                    input: state.op,
-                    tests,
-                    estimate,
-                });
+                state.op = Arc::new(filtered(state.op, tests, estimate));
                 out.push(Partial {
                     state,
                     left: rest.clone(),
@@ -629,6 +627,26 @@ impl Planner<'_> {
             }
         }
         kept
+    }
+}
+
+/// Tests the tuples of an operator; where these are tested already, in one go.
+fn filtered(op: Arc<Op>, tests: Vec<Test>, estimate: Estimate) -> Op {
+    match &*op {
+        Op::Filter {
+            input,
+            tests: before,
+            ..
+        } => Op::Filter {
+            input: Arc::clone(input),
+            tests: before.iter().cloned().chain(tests).collect(),
+            estimate,
+        },
+        _ => Op::Filter {
+            input: op,
+            tests,
+            estimate,
+        },
     }
 }
 
