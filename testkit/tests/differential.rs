@@ -82,8 +82,8 @@ const GATHERED: [&str; 2] = ["groups of elements", "groups of what elements refe
 
 #[test]
 fn any_design_means_what_the_oracle_means() {
-    let steps = run_all(150, Effort::default());
-    all_occur(&STEPS, &steps, 150);
+    let steps = run_all(260, Effort::default());
+    all_occur(&STEPS, &steps, 260);
 }
 
 /// What no random plan or schema has would be compared with nothing.
