@@ -243,7 +243,8 @@ impl Planner<'_> {
         }
         let stages = self.stages(&partial, filters, scope);
         let mut out = self.filter_by(partial.clone(), &partial.left, filters, scope);
-        if stages.len() > 1 {
+        // Within a larger plan few ways are followed, and these would take the room of others.
+        if stages.len() > 1 && self.depth == 0 {
             let mut staged = vec![partial];
             for stage in &stages {
                 let next = staged.into_iter();
