@@ -7,10 +7,12 @@
 
 use super::assumed::FEW;
 use super::options::{PlanOption, Planner};
-use super::plan::Op;
+use super::plan::{Plan, StructureId};
 use super::select::Reader;
 use super::shape::ShapeId;
 use super::sizes::Thermometer;
+use super::whole::wholes;
+use crate::view::Structure;
 
 /// How many times its cheapest plan a statement may cost for the sake of the target's limits.
 const FOR_LIMITS: f64 = 100.0;
@@ -39,7 +41,7 @@ impl Tried {
     pub(super) fn new(planner: &Planner, weight: f64, options: Vec<PlanOption>) -> Tried {
         let mut is_hot = too_hot(planner, weight);
         let cheapest = options.iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
-        let whole = cheapest.is_some_and(|o| reads_whole(planner, &o.plan.root));
+        let whole = cheapest.is_some_and(|o| reads_whole(planner, &o.plan));
         let mut against = |o: &PlanOption| {
             let mut kept = o.requires.by_shape();
             let large = kept.any(|(shape, columns)| {
@@ -48,7 +50,7 @@ impl Tried {
             match is_hot(o) {
                 true => Against::Heat,
                 false if large => Against::Size,
-                false if !whole && reads_whole(planner, &o.plan.root) => Against::Whole,
+                false if !whole && reads_whole(planner, &o.plan) => Against::Whole,
                 false => Against::Nothing,
             }
         };
@@ -122,10 +124,8 @@ impl Tried {
 fn too_hot(planner: &Planner, rate: f64) -> impl FnMut(&PlanOption) -> bool {
     let limit = planner.target.limits.partition_reads;
     let limit = limit.filter(|_| planner.model.timed);
-    let mut thermometer = Thermometer::new(planner.stats, planner.target, move |id| {
-        let shape = planner.shapes.all.get(id as ShapeId);
-        shape.map(|s| &s.structure)
-    });
+    let structure = move |id| structure_of(planner, id);
+    let mut thermometer = Thermometer::new(planner.stats, planner.target, structure);
     move |option| {
         let Some(limit) = limit else { return false };
         thermometer.heats.clear();
@@ -135,35 +135,14 @@ fn too_hot(planner: &Planner, rate: f64) -> impl FnMut(&PlanOption) -> bool {
     }
 }
 
-/// Whether a plan starts with all of a large structure, or most of it.
-fn reads_whole(planner: &Planner, op: &Op) -> bool {
-    match op {
-        Op::Get {
-            input,
-            get,
-            estimate,
-            ..
-        }
-        | Op::Merge {
-            input,
-            get,
-            estimate,
-            ..
-        } => match **input {
-            Op::Input => {
-                let rows = planner.rows_of(ShapeId::from(get.structure));
-                rows > FEW && estimate.reads > rows / 2.0
-            }
-            ref input => reads_whole(planner, input),
-        },
-        Op::Elements { input, .. }
-        | Op::Filter { input, .. }
-        | Op::Distinct { input, .. }
-        | Op::Sort { input, .. }
-        | Op::Page { input, .. }
-        | Op::Limit { input, .. }
-        | Op::Aggregate { input, .. } => reads_whole(planner, input),
-        Op::Unite { branches, .. } => branches.iter().any(|b| reads_whole(planner, &b.root)),
-        Op::Input => false,
-    }
+/// Whether a plan reads a large structure as a whole.
+fn reads_whole(planner: &Planner, plan: &Plan) -> bool {
+    let found = wholes(planner.model, |id| structure_of(planner, id), plan);
+    found.iter().any(|whole| whole.reads > FEW)
+}
+
+/// The structure of a candidate, which plans name by its shape as long as nothing is chosen.
+fn structure_of<'p>(planner: &'p Planner, id: StructureId) -> Option<&'p Structure> {
+    let shape = planner.shapes.all.get(ShapeId::from(id));
+    shape.map(|s| &s.structure)
 }

@@ -34,8 +34,10 @@ mod support;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod traverse;
 mod unit;
 mod weigh;
+mod whole;
 mod widths;
 mod worst;
 mod writes;

@@ -30,22 +30,6 @@ pub fn steps(plan: &Plan) -> Vec<Step<'_>> {
     walk.0
 }
 
-/// The input of an operator.
-pub(super) fn input_of(op: &Op) -> Option<&Op> {
-    match op {
-        Op::Input | Op::Unite { .. } => None,
-        Op::Get { input, .. }
-        | Op::Merge { input, .. }
-        | Op::Elements { input, .. }
-        | Op::Filter { input, .. }
-        | Op::Distinct { input, .. }
-        | Op::Sort { input, .. }
-        | Op::Page { input, .. }
-        | Op::Limit { input, .. }
-        | Op::Aggregate { input, .. } => Some(input),
-    }
-}
-
 /// Visits operators and terms in the order in which they are built.
 struct Walk<'p>(Vec<Step<'p>>);
 
@@ -59,7 +43,7 @@ impl<'p> Walk<'p> {
     fn op(&mut self, op: &'p Op, depth: usize) {
         self.0.push(Step { depth, op });
         let depth = depth + 1;
-        if let Some(input) = input_of(op) {
+        if let Some(input) = op.input() {
             self.op(input, depth);
         }
         match op {

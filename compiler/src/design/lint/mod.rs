@@ -3,22 +3,22 @@
 //! that no structure finds.
 
 mod orders;
-mod whole;
 
 use super::assumed::FEW;
 use super::display::Printer;
 use super::options::is_counter;
+use super::plan::{Plan, StructureId};
 use super::popular_key::totals;
 use super::select::Reader;
 use super::sizes::{Finding, Subject, grouped};
 use super::target::Target;
+use super::whole::{Whole, wholes};
 use super::{Design, PricedPlan, Purpose, WritePlan, WriteStep};
 use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Question, Schema};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use orders::{Sorted, sorts};
-use whole::{Whole, wholes};
 
 /// Findings about a design of a given schema, whose structures come first in it.
 pub(super) fn lint(
@@ -77,16 +77,52 @@ fn mixed_counters(
     out
 }
 
+/// A structure that is read as a whole, as the object of a sentence.
+struct Through<'d> {
+    structure: &'d str,
+    told: String,
+    whole: Whole,
+}
+
+/// How far a number of rows may be from all of them by rounding alone.
+const ROUNDING: f64 = 1e-6;
+
+/// What a plan reads as a whole. An order and a limit may end it before the last row, and a subplan
+/// may begin again for each row of another.
+fn through<'d>(model: &'d Model, design: &'d Design, plan: &Plan) -> Vec<Through<'d>> {
+    let named = |id: StructureId| design.structures.get(usize::from(id));
+    let found = wholes(model, named, plan).into_iter();
+    let told = |whole: Whole| {
+        let structure = named(whole.structure)?.name.as_str();
+        let all = design.notes.get(usize::from(whole.structure))?.sizes.rows;
+        let (rows, reads) = (grouped(all), grouped(whole.reads));
+        let share = whole.reads / all;
+        let told = if (share - 1.0).abs() <= ROUNDING || rows == reads {
+            format!("all {rows} rows of `{structure}`")
+        } else if share < 1.0 {
+            format!("{reads} of the {rows} rows of `{structure}`")
+        } else {
+            format!("{reads} rows of `{structure}` (which has {rows})")
+        };
+        Some(Through {
+            structure,
+            told,
+            whole,
+        })
+    };
+    found.filter_map(told).collect()
+}
+
 /// What a question goes through as a whole.
 fn scanned(model: &Model, design: &Design, plan: &PricedPlan) -> Vec<Finding> {
-    let found = wholes(model, design, &plan.plan).into_iter();
-    let many = found.filter(|whole| whole.reads > FEW);
+    let found = through(model, design, &plan.plan).into_iter();
+    let many = found.filter(|scan| scan.whole.reads > FEW);
     let help = "keep a structure whose `by` is what the question compares with `=`";
-    let told = |whole: Whole| {
-        let message = format!("`{}` reads {}", plan.name, whole.told());
+    let told = |scan: Through| {
+        let message = format!("`{}` reads {}", plan.name, scan.told);
         let subject = Subject::Question(plan.name.clone());
-        let of = (whole.reads, FEW);
-        finding(SCANS, &whole.structure, subject, of, message, help)
+        let of = (scan.whole.reads, FEW);
+        finding(SCANS, scan.structure, subject, of, message, help)
     };
     many.map(told).collect()
 }
@@ -117,18 +153,17 @@ fn unordered(design: &Design, plan: &PricedPlan, question: &Question) -> Vec<Fin
 fn scanned_by_change(model: &Model, design: &Design, write: &WritePlan) -> Vec<Finding> {
     let subject = || Subject::Change(write.name.clone());
     let finds = write.finds.iter().flatten();
-    let found = finds.flat_map(|plan| wholes(model, design, plan));
+    let found = finds.flat_map(|plan| through(model, design, plan));
     let help = "keep a structure whose `by` is what the change compares with `=`";
-    let told = |whole: Whole| {
+    let told = |scan: Through| {
         let message = format!(
             "`{}` reads {} to find what it changes",
-            write.name,
-            whole.told()
+            write.name, scan.told
         );
-        let of = (whole.reads, FEW);
-        finding(SCANS, &whole.structure, subject(), of, message, help)
+        let of = (scan.whole.reads, FEW);
+        finding(SCANS, scan.structure, subject(), of, message, help)
     };
-    let found = found.filter(|whole| whole.reads > FEW).map(told);
+    let found = found.filter(|scan| scan.whole.reads > FEW).map(told);
     let referrers = scanned_referrers(design, write).into_iter();
     let referrers = referrers.map(|scan| {
         let of = (scan.rows, FEW);
@@ -203,7 +238,8 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
     for ((subject, plan), reader) in asked {
         // What a key names is read by it.
         let Some(plan) = plan else { continue };
-        for search in wholes(model, design, &plan) {
+        for scan in through(model, design, &plan) {
+            let search = &scan.whole;
             if search.reads <= MANY || search.reads <= FAR_MORE * search.used {
                 continue;
             }
@@ -220,12 +256,12 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
             let message = format!(
                 "{} reads {} and makes use of {}",
                 name(&subject),
-                search.told(),
+                scan.told,
                 grouped(search.used.max(1.0)),
             );
             out.push(finding(
                 SEARCHES,
-                &search.structure,
+                scan.structure,
                 subject.clone(),
                 (search.reads, search.used),
                 message,

@@ -64,15 +64,7 @@ fn sort_of(op: &Op) -> Option<(&Op, f64)> {
         Op::Sort {
             input, estimate, ..
         } => Some((input, estimate.rows)),
-        Op::Input | Op::Unite { .. } => None,
-        Op::Get { input, .. }
-        | Op::Merge { input, .. }
-        | Op::Elements { input, .. }
-        | Op::Filter { input, .. }
-        | Op::Distinct { input, .. }
-        | Op::Page { input, .. }
-        | Op::Limit { input, .. }
-        | Op::Aggregate { input, .. } => sort_of(input),
+        _ => sort_of(op.input()?),
     }
 }
 
@@ -83,24 +75,11 @@ fn giver(design: &Design, op: &Op) -> Option<StructureId> {
 }
 
 fn several(design: &Design, op: &Op) -> Option<StructureId> {
-    match op {
-        Op::Input => None,
-        Op::Unite { branches, .. } => branches.iter().find_map(|b| several(design, &b.root)),
-        Op::Get { input, get, .. } | Op::Merge { input, get, .. } => {
-            if finds_one(design, get) {
-                several(design, input)
-            } else {
-                Some(get.structure)
-            }
-        }
-        Op::Elements { input, .. }
-        | Op::Filter { input, .. }
-        | Op::Distinct { input, .. }
-        | Op::Sort { input, .. }
-        | Op::Page { input, .. }
-        | Op::Limit { input, .. }
-        | Op::Aggregate { input, .. } => several(design, input),
-    }
+    let get = op.get().filter(|get| !finds_one(design, get));
+    let mut branches = op.branches().iter();
+    get.map(|get| get.structure)
+        .or_else(|| several(design, op.input()?))
+        .or_else(|| branches.find_map(|b| several(design, &b.root)))
 }
 
 fn finds_one(design: &Design, get: &Get) -> bool {

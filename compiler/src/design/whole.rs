@@ -5,21 +5,18 @@
 //! a target makes no difference to how much of it is read. A limit that every row counts for ends
 //! the reading early; behind a filter it does not, because what is thrown away does not count.
 
-use crate::design::assumed::LIMIT;
-use crate::design::plan::{Get, Op, Plan, Sub, Term, Test};
-use crate::design::sizes::grouped;
-use crate::design::spread::{WIDTHS, directory};
-use crate::design::{Design, Estimate};
+use super::Estimate;
+use super::assumed::LIMIT;
+use super::plan::{Get, Op, Plan, StructureId, Sub, Term};
+use super::spread::{WIDTHS, directory};
 use crate::model::{Expr, Function, Model};
 use crate::value::Value;
 use crate::view::Structure;
 
 /// A structure that a plan reads as a whole, until it has what it wants.
 pub(super) struct Whole {
-    /// The structure's name.
-    pub(super) structure: String,
-    /// Rows that the structure has.
-    rows: f64,
+    /// The structure.
+    pub(super) structure: StructureId,
     /// Rows of it that are read.
     pub(super) reads: f64,
     /// Rows that are left of these behind all filters.
@@ -28,30 +25,15 @@ pub(super) struct Whole {
     pub(super) cost: f64,
 }
 
-/// How far a number of rows may be from all of them by rounding alone.
-const ROUNDING: f64 = 1e-6;
-
-impl Whole {
-    /// What is read, as the object of a sentence: an order and a limit may end it before the last
-    /// row, and a subplan may begin again for each row of another.
-    pub(super) fn told(&self) -> String {
-        let (rows, reads) = (grouped(self.rows), grouped(self.reads));
-        let share = self.reads / self.rows;
-        if (share - 1.0).abs() <= ROUNDING || rows == reads {
-            format!("all {rows} rows of `{}`", self.structure)
-        } else if share < 1.0 {
-            format!("{reads} of the {rows} rows of `{}`", self.structure)
-        } else {
-            format!("{reads} rows of `{}` (which has {rows})", self.structure)
-        }
-    }
-}
-
-/// The structures that a plan reads as a whole; those of subplans too.
-pub(super) fn wholes(model: &Model, design: &Design, plan: &Plan) -> Vec<Whole> {
+/// The structures that a plan reads as a whole; those of subplans too. Which structure a plan means
+/// by a number is for `structures` to say.
+pub(super) fn wholes<'d, F>(model: &'d Model, structures: F, plan: &Plan) -> Vec<Whole>
+where
+    F: Fn(StructureId) -> Option<&'d Structure>,
+{
     let mut walk = Walk {
         model,
-        design,
+        structures,
         found: vec![],
     };
     walk.plan(plan, Fate::ANSWERED);
@@ -108,18 +90,16 @@ impl Fate {
 /// A read of a plan: its input, what is read, and the lists that it goes over.
 type Read<'p> = (&'p Op, &'p Get, &'p [Vec<Term>]);
 
-struct Walk<'d> {
+struct Walk<'d, F> {
     model: &'d Model,
-    design: &'d Design,
+    structures: F,
     found: Vec<Whole>,
 }
 
-impl Walk<'_> {
+impl<'d, F: Fn(StructureId) -> Option<&'d Structure>> Walk<'d, F> {
     fn plan(&mut self, plan: &Plan, fate: Fate) {
         self.op(&plan.root, fate);
-        for output in &plan.output {
-            self.term(&output.term);
-        }
+        self.terms(plan.output.iter().map(|o| &o.term));
     }
 
     fn op(&mut self, op: &Op, fate: Fate) {
@@ -150,7 +130,10 @@ impl Walk<'_> {
             } => {
                 self.op(input, fate.filtered(estimate.rows));
                 for test in tests {
-                    self.test(test);
+                    self.terms(test.terms());
+                    for op in test.looked_for() {
+                        self.op(op, Fate::PRESENT);
+                    }
                 }
             }
             Op::Limit { input, count, .. } => self.op(input, fate.limited(count)),
@@ -167,29 +150,26 @@ impl Walk<'_> {
         let (input, get, lists) = read;
         if !self.is_whole(read) {
             self.op(input, fate);
-            lists.iter().flatten().for_each(|term| self.term(term));
+            self.terms(lists.iter().flatten());
             return;
         }
-        let id = usize::from(get.structure);
-        let structure = self.design.structures.get(id);
-        let note = self.design.notes.get(id);
-        if let (false, Some(structure), Some(note)) = (fate.ended, structure, note) {
+        if !fate.ended {
             self.found.push(Whole {
-                structure: structure.name.clone(),
-                rows: note.sizes.rows,
+                structure: get.structure,
                 reads: estimate.reads,
                 used: fate.used.min(estimate.reads),
                 cost: estimate.cost,
             });
         }
         // A directory that lists the pieces is read for their sake.
+        let structure = (self.structures)(get.structure);
         let leads = structure.and_then(|s| self.listing(s, input));
         self.op(leads.map_or(input, |(before, ..)| before), fate);
     }
 
     /// Whether a read takes in all rows of its structure.
     fn is_whole(&self, (input, get, lists): Read) -> bool {
-        let Some(s) = self.design.structures.get(usize::from(get.structure)) else {
+        let Some(s) = (self.structures)(get.structure) else {
             return false;
         };
         let whole = |(part, term): (&Expr, &Term)| match (part, term) {
@@ -223,7 +203,7 @@ impl Walk<'_> {
             _ => return None,
         };
         let wanted = directory(self.model, s)?;
-        let found = self.design.structures.get(usize::from(read.1.structure))?;
+        let found = (self.structures)(read.1.structure)?;
         let pieces = |s: &Structure| s.clustering.iter().map(|(e, _)| e.clone()).next();
         let lists = found.kind == wanted.kind
             && found.anchor == wanted.anchor
@@ -233,40 +213,9 @@ impl Walk<'_> {
         lists.then_some(read)
     }
 
-    fn term(&mut self, term: &Term) {
-        match term {
-            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
-            Term::Sub(sub) => match &**sub {
-                Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan) => {
-                    self.plan(plan, Fate::ANSWERED);
-                }
-            },
-            Term::Shape(present, terms) => {
-                self.term(present);
-                terms.iter().for_each(|t| self.term(t));
-            }
-            Term::Key(terms) | Term::Call(_, terms) => terms.iter().for_each(|t| self.term(t)),
-            Term::Binary(_, a, b) | Term::At(a, b) => {
-                self.term(a);
-                self.term(b);
-            }
-        }
-    }
-
-    fn test(&mut self, test: &Test) {
-        match test {
-            Test::And(tests) | Test::Or(tests) => tests.iter().for_each(|t| self.test(t)),
-            Test::Not(test) => self.test(test),
-            Test::Compare(a, _, b) | Test::InList(a, b) => {
-                self.term(a);
-                self.term(b);
-            }
-            Test::In(a, list) => {
-                self.term(a);
-                list.iter().for_each(|t| self.term(t));
-            }
-            Test::IsNull(a) => self.term(a),
-            Test::Exists(op) => self.op(op, Fate::PRESENT),
+    fn terms<'p>(&mut self, terms: impl IntoIterator<Item = &'p Term>) {
+        for sub in terms.into_iter().flat_map(Term::subs) {
+            self.plan(sub.plan(), Fate::ANSWERED);
         }
     }
 }
