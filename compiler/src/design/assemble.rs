@@ -3,7 +3,7 @@
 
 use super::access::Access;
 use super::select::{Programme, Reader, Selection};
-use super::sizes::{Thermometer, findings, long_clustering};
+use super::sizes::{Thermometer, findings};
 use super::writes::effect_steps;
 use super::{
     Design, DesignError, Finding, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId,
@@ -164,8 +164,7 @@ pub(super) fn assemble(
         let sizes = Sizes::of(model, &options.target, s, model.timed.then_some(heat));
         let given = at < given;
         let found = findings(model, &options.target, s, &sizes, given);
-        let clustering = long_clustering(model, &options.target, s);
-        for finding in found.into_iter().chain(clustering) {
+        for finding in found {
             // What is not stated is told once, however many structures rest on it.
             let told = |f: &Finding| f.code == finding.code && f.subject == finding.subject;
             if finding.code != UNSTATED.id || !warnings.iter().any(told) {

@@ -6,7 +6,8 @@ use super::plan::{Get, Op, Plan, StructureId, Sub, Term, Test};
 use super::popular_key::{is_split, split_by, totals};
 use super::select::Selection;
 use super::shape::ShapeId;
-use crate::model::{Expr, Function, Model};
+use super::spread::salt_of;
+use crate::model::{Expr, Model};
 use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -463,10 +464,7 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
                 && s.columns.is_empty()
                 && s.clustering.iter().all(|(e, _)| rounded(e)),
         ),
-        (
-            "hash-prefix",
-            s.key().any(|e| matches!(e, Expr::Call(Function::Hash, _))),
-        ),
+        ("hash-prefix", s.key().any(|e| salt_of(e).is_some())),
         (
             "popular-key-split",
             is_split(model, s) || totals(model, s).is_some(),

@@ -40,12 +40,7 @@ pub(super) fn hash_long_parts<'p>(
             .collect();
         left.sort_by(|&a, &b| size(b).total_cmp(&size(a)).then(a.cmp(&b)));
         let mut hashed = BTreeSet::new();
-        let clustering = structure.partition.len()..parts.len();
-        let within = [
-            (0..parts.len(), limits.key_bytes),
-            (clustering, limits.clustering_bytes.unwrap_or(f64::INFINITY)),
-        ];
-        for (range, limit) in within {
+        for (_, range, limit) in limits.of_keys(structure.partition.len(), parts.len()) {
             for &part in left.iter().filter(|part| range.contains(part)) {
                 let total: f64 = range
                     .clone()

@@ -10,7 +10,7 @@ use super::options::{PlanOption, Planner};
 use super::plan::{Plan, StructureId};
 use super::select::Reader;
 use super::shape::ShapeId;
-use super::sizes::Thermometer;
+use super::sizes::{By, Thermometer};
 use super::whole::wholes;
 use crate::view::Structure;
 
@@ -129,7 +129,7 @@ fn too_hot(planner: &Planner, rate: f64) -> impl FnMut(&PlanOption) -> bool {
     move |option| {
         let Some(limit) = limit else { return false };
         thermometer.heats.clear();
-        thermometer.plan("", rate, &option.plan, &mut vec![]);
+        thermometer.plan(By::Question(""), rate, &option.plan, &mut vec![]);
         let mut heats = thermometer.heats.values();
         heats.any(|h| h.read_units > limit.per_second)
     }

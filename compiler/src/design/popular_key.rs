@@ -8,9 +8,10 @@
 //! merges the sub-partitions that it lists, which for most keys is one.
 
 use super::access::Access;
+use super::fit::Learned;
 use super::options::Planner;
 use super::shape::{Requirement, ShapeId, skeleton};
-use super::spread::{FILL, Learned, directory, spread, unspread};
+use super::spread::{FILL, directory, spread, unspread};
 use super::stats::{Extent, Stats};
 use super::{Design, Options, StructureId, select::Home};
 use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};

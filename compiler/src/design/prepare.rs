@@ -1,11 +1,12 @@
 //! From a model to all that the selection is made from: candidates, plan options of every
 //! statement, effects of every change, and what must be kept whatever it costs.
 
+use super::fit::Learned;
 use super::limits::Tried;
 use super::options::{PlanOption, Planner, undominated};
 use super::select::{Home, Programme, Reader, Selection, Writer};
 use super::shape::{self, Requirement, Shape, ShapeId, field_paths};
-use super::spread::{Learned, spread};
+use super::spread::spread;
 use super::stats::Extent;
 use super::target::Support;
 use super::{DesignError, Options, change, expiry, named, support};

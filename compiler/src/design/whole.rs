@@ -8,7 +8,7 @@
 use super::Estimate;
 use super::assumed::LIMIT;
 use super::plan::{Get, Op, Plan, StructureId, Sub, Term};
-use super::spread::{WIDTHS, directory};
+use super::spread::{WIDTHS, directory, salt_of};
 use crate::model::{Expr, Function, Model};
 use crate::value::Value;
 use crate::view::Structure;
@@ -174,9 +174,9 @@ impl<'d, F: Fn(StructureId) -> Option<&'d Structure>> Walk<'d, F> {
         };
         let whole = |(part, term): (&Expr, &Term)| match (part, term) {
             (Expr::Const(_), _) => true,
-            (Expr::Call(Function::Hash, args), Term::Item(list, _)) => {
+            (Expr::Call(Function::Hash, _), Term::Item(list, _)) => {
                 let list = lists.get(usize::from(*list));
-                list.is_some_and(|list| is_every_salt(args, list))
+                list.is_some_and(|list| is_every_salt(part, list))
             }
             (Expr::Call(width, _), Term::Column { .. }) if WIDTHS.contains(width) => {
                 let listing = self.listing(s, input);
@@ -220,12 +220,11 @@ impl<'d, F: Fn(StructureId) -> Option<&'d Structure>> Walk<'d, F> {
     }
 }
 
-/// Whether a list has every salt of a `hash`.
-fn is_every_salt(hash: &[Expr], list: &[Term]) -> bool {
+/// Whether a list has every salt of a key part.
+fn is_every_salt(part: &Expr, list: &[Term]) -> bool {
     let constant = |term: &Term| matches!(term, Term::Const(_));
-    let salts = i64::try_from(list.len());
-    matches!((hash, salts), ([_, Expr::Const(Value::Int(n))], Ok(listed)) if *n == listed)
-        && list.iter().all(constant)
+    let salts = salt_of(part).map(|(_, n)| usize::try_from(n));
+    salts == Some(Ok(list.len())) && list.iter().all(constant)
 }
 
 /// The plan that makes a list of pieces.

@@ -10,7 +10,7 @@ use crate::design::assumed::RANGE;
 use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};
 use crate::design::shape::{Requirement, ShapeId};
 use crate::design::spread::directory;
-use crate::model::{Direction, Expr, NodeId, Page, Pred, Type};
+use crate::model::{Direction, Expr, Leaf, NodeId, Page, Pred, Type};
 use crate::value::Value;
 use crate::view::Structure;
 use crate::view::typing::Scope;
@@ -203,16 +203,27 @@ impl Planner<'_> {
     /// How many times as many instances as on average are of the types that a match names.
     fn typed(&self, shape: ShapeId, m: &Match) -> f64 {
         let s = self.shapes.get(shape);
+        let parts = s.key().zip(&m.eq);
+        let mut named = parts
+            .filter_map(|(part, term)| match (part, term) {
+                (
+                    Expr::Path {
+                        leaf: Leaf::Type, ..
+                    },
+                    Term::Const(of),
+                ) => Some((part, Expr::Const(of.clone()))),
+                _ => None,
+            })
+            .peekable();
+        if named.peek().is_none() {
+            return 1.0;
+        }
         let scope = Scope::new(self.model, s.anchor, &s.over);
-        let named = s.key().zip(&m.eq).filter_map(|(part, term)| match term {
-            Term::Const(of) => {
-                let of = Expr::Const(of.clone());
-                let share = self.stats.of_types(&scope, part, std::iter::once(&of))?;
-                Some(share * self.stats.cardinality(&scope, part))
-            }
-            _ => None,
-        });
-        named.product()
+        let times = |(part, of): (&Expr, Expr)| {
+            let share = self.stats.of_types(&scope, part, std::iter::once(&of))?;
+            Some(share * self.stats.cardinality(&scope, part))
+        };
+        named.filter_map(times).product()
     }
 
     /// Reads the rows of a match for each row of a state, into a frame of their own: by a get, or by

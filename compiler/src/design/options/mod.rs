@@ -7,6 +7,7 @@ mod atoms;
 mod bind;
 mod extreme;
 mod far_end;
+mod filter;
 mod get;
 mod group;
 mod grow;
@@ -34,9 +35,9 @@ pub(crate) use kept::{is_counter, maintainable};
 pub use query::free_order;
 pub(crate) use requires::Requires;
 
+use super::fit::Pressure;
 use super::plan::{Op, Plan, Term};
 use super::shape::{ShapeId, Shapes};
-use super::spread::Pressure;
 use super::stats::Stats;
 use super::target::Target;
 use crate::model::{Expr, Model, NodeId, ReferenceId, Type};

@@ -6,11 +6,10 @@ use super::{contents, regular};
 use crate::design::change::{self, Effect};
 use crate::design::display::{Printer, key_part};
 use crate::design::shape::key_paths;
-use crate::design::spread::{FILL, SALTS, WIDTHS, bucket_follows, directory, spread, time_of};
+use crate::design::spread::{FILL, bucketed, directory, salt_counts, salt_of, salted, spread};
 use crate::design::stats::Stats;
 use crate::design::{Target, expiry};
-use crate::model::{Expr, Function, Model, Type, own};
-use crate::value::Value;
+use crate::model::{Expr, Function, Model, own};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 
@@ -71,6 +70,7 @@ impl<'a> Divider<'a> {
         // Salts that stand before a bucket are not seen as such: they are put where they are.
         let shared = s.partition.iter().take(before);
         let shared = shared.filter(|part| salt_of(part).is_none());
+        let salt = s.partition.iter().find_map(salt_of);
         Divider {
             model,
             target,
@@ -80,7 +80,7 @@ impl<'a> Divider<'a> {
             divided,
             shared: shared.cloned().collect(),
             bucket,
-            salt: s.partition.iter().find_map(salt_of),
+            salt: salt.map(|(of, n)| (of.clone(), n)),
         }
     }
 
@@ -179,33 +179,26 @@ impl<'a> Divider<'a> {
 
     /// The structure in buckets of each width, none wider than those that it has, the widest first.
     fn bucketed(&self) -> Vec<Structure> {
-        let scope = Scope::new(self.model, self.s.anchor, &self.s.over);
-        let timed = self.s.clustering.iter().find_map(|(part, _)| {
-            let (ty, optional) = scope.type_of(self.model, &[], part);
-            let of = time_of(&ty, part).filter(|_| !optional)?;
-            Some((part, ty, of))
+        let cut = bucketed(self.model, &self.cut(None)).into_iter();
+        let bucket = |s: &Structure| s.partition.last().cloned();
+        let kept = self.bucket.as_ref().map(|(width, time)| {
+            let kept = Some(Expr::Call(*width, vec![time.clone()]));
+            move |cut: &Structure| bucket(cut) == kept
         });
-        let Some((part, ty, of)) = timed else {
-            return vec![];
-        };
-        let kept = self.bucket.as_ref().filter(|(_, time)| *time == of);
-        let kept = kept.and_then(|(kept, _)| WIDTHS.iter().position(|w| w == kept));
-        let widths = WIDTHS.into_iter().skip(kept.unwrap_or(0));
-        let widths = widths.filter(|width| {
-            let told = !(ty == Type::Date && *width == Function::Hour);
-            told && bucket_follows(part, *width, &of)
-        });
-        let cut = widths.map(|width| self.cut(Some(Expr::Call(width, vec![of.clone()]))));
+        let mut cut: Vec<Structure> = cut.collect();
+        if let Some(at) = kept.and_then(|kept| cut.iter().position(kept)) {
+            cut.drain(..at);
+        }
         let listed =
             |cut: &Structure| directory(self.model, cut).is_some_and(|d| self.holds(&d, 1.0));
-        cut.filter(listed).collect()
+        cut.retain(listed);
+        cut
     }
 
     /// The structure over the fewest salts that are enough, of the first part that has as many values.
     fn salts(&self, s: &Structure, of: Excess, fill: f64) -> Option<(i64, Structure)> {
         let least = self.salt.as_ref().map_or(2, |(_, n)| *n);
-        let more = std::iter::successors(Some(2), |n| Some(n * 2)).take_while(|n| *n <= SALTS);
-        let more = more.filter(|n| *n > least);
+        let more = salt_counts().filter(|n| *n > least);
         let counts: Vec<i64> = std::iter::once(least).chain(more).collect();
         self.hashed(of).into_iter().find_map(|part| {
             let mut cut = counts.iter().map(|n| (*n, salted(s, &part, *n)));
@@ -248,14 +241,10 @@ impl<'a> Divider<'a> {
     }
 
     fn holds(&self, s: &Structure, fill: f64) -> bool {
-        let limits = &self.target.limits;
         let rows = self.stats.largest(s).rows;
         let held = contents(&self.stats, s, rows, regular(&self.stats, s));
         let extents = self.target.layout.extents(&held);
-        let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l * fill);
-        within(rows, limits.partition_rows)
-            && within(extents.values, limits.partition_values)
-            && within(extents.bytes, limits.partition_bytes)
+        self.target.limits.hold(rows, extents, fill)
     }
 
     fn takes(&self, s: &Structure, fill: f64) -> bool {
@@ -268,12 +257,14 @@ impl<'a> Divider<'a> {
     /// A question gathers all pieces, so what divides the writes leaves its reads as they are.
     fn serves(&self, s: &Structure, fill: f64) -> bool {
         let limit = self.target.limits.partition_reads;
-        let readers = self.heat.iter().flat_map(|heat| &heat.readers);
-        let units = readers.map(|(by, units)| {
+        let asked = self.heat.iter().flat_map(|heat| &heat.readers);
+        let asked: f64 = asked.map(|(_, units)| units).sum();
+        let changes = self.heat.iter().flat_map(|heat| &heat.changes);
+        let units = changes.map(|(by, units)| {
             let divided = self.divided.contains(by);
             units * if divided { self.left(by, s) } else { 1.0 }
         });
-        limit.is_none_or(|l| units.sum::<f64>() <= l.per_second * fill)
+        limit.is_none_or(|l| asked + units.sum::<f64>() <= l.per_second * fill)
     }
 
     /// How much of what a change does to the hottest partition is left of it in the structure divided
@@ -320,23 +311,4 @@ pub(super) fn effects(stats: &Stats, name: &str) -> Vec<(f64, Effect)> {
         root.map_or(vec![], |root| expiry::effects(stats, root))
     };
     effects.into_iter().map(|effect| (1.0, effect)).collect()
-}
-
-/// The salts of a key part, and what they are made of.
-fn salt_of(part: &Expr) -> Option<(Expr, i64)> {
-    match part {
-        Expr::Call(Function::Hash, args) => match args.as_slice() {
-            [of, Expr::Const(Value::Int(n))] => Some((of.clone(), *n)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The structure over salts, which stand last.
-fn salted(s: &Structure, of: &Expr, n: i64) -> Structure {
-    let mut cut = s.clone();
-    let salt = vec![of.clone(), Expr::Const(Value::Int(n))];
-    cut.partition.push(Expr::Call(Function::Hash, salt));
-    cut
 }

@@ -7,9 +7,9 @@
 
 use crate::design::assumed::LIMIT;
 use crate::design::change::{Effect, Reading};
-use crate::design::plan::{Get, Op, Plan, StructureId, Sub, Term, Test};
+use crate::design::plan::{Get, Op, Plan, StructureId, Term};
 use crate::design::popular_key::{met, totals};
-use crate::design::spread::spread;
+use crate::design::spread::{salt_of, spread};
 use crate::design::stats::Stats;
 use crate::design::target::Throughput;
 use crate::design::{PricedPlan, Purpose, Target, WritePlan};
@@ -32,17 +32,38 @@ pub struct Heat {
     pub writes: f64,
     /// The same in the target's units.
     pub write_units: f64,
-    /// Whose reads it are, the most units first.
+    /// The questions whose reads it are, the most units first.
     pub readers: Vec<(String, f64)>,
+    /// The changes whose reads it are, the most units first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<(String, f64)>,
     /// Whose writes it are, the most units first.
     pub writers: Vec<(String, f64)>,
 }
 
+/// Who reads: a question and a change may have the same name.
+#[derive(Clone, Copy)]
+pub(crate) enum By<'n> {
+    Question(&'n str),
+    Change(&'n str),
+}
+
 impl Heat {
-    fn read(&mut self, by: &str, rate: f64, units: f64) {
+    fn read(&mut self, by: By, rate: f64, units: f64) {
         self.reads += rate;
         self.read_units += rate * units;
-        credit(&mut self.readers, by, rate * units);
+        match by {
+            By::Question(name) => credit(&mut self.readers, name, rate * units),
+            By::Change(name) => credit(&mut self.changes, name, rate * units),
+        }
+    }
+
+    /// Who reads most, and how many units.
+    pub(super) fn most_read(&self) -> Option<(By<'_>, f64)> {
+        let question = self.readers.first().map(|(q, n)| (By::Question(q), *n));
+        let change = self.changes.first().map(|(c, n)| (By::Change(c), *n));
+        let most = question.into_iter().chain(change);
+        most.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     fn write(&mut self, by: &str, rate: f64, units: f64) {
@@ -121,13 +142,18 @@ impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
 
     /// Adds the reads of a question.
     pub(crate) fn question(&mut self, priced: &PricedPlan) {
-        self.plan(&priced.name, priced.weight, &priced.plan, &mut vec![]);
+        self.plan(
+            By::Question(&priced.name),
+            priced.weight,
+            &priced.plan,
+            &mut vec![],
+        );
     }
 
     /// Adds the reads of a change; `named` tells the id of a structure.
     pub(crate) fn change(&mut self, plan: &WritePlan, named: &dyn Fn(&str) -> Option<StructureId>) {
         for find in plan.finds.iter().flatten() {
-            self.plan(&plan.name, plan.weight, find, &mut vec![]);
+            self.plan(By::Change(&plan.name), plan.weight, find, &mut vec![]);
         }
         for step in &plan.steps {
             let found = named(&step.structure).and_then(|id| Some((id, (self.structure)(id)?)));
@@ -152,7 +178,7 @@ impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
             if reads > 0.0 {
                 let bytes = step.reads / reads * width;
                 let units = units(self.target.limits.partition_reads, bytes);
-                heat.read(&plan.name, plan.weight * reads * share, units);
+                heat.read(By::Change(&plan.name), plan.weight * reads * share, units);
             }
         }
     }
@@ -173,23 +199,21 @@ impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
     /// Adds the reads of a plan; `frames` are the structures of the tuple that it starts from.
     pub(crate) fn plan(
         &mut self,
-        by: &str,
+        by: By,
         weight: f64,
         plan: &Plan,
         frames: &mut Vec<Option<StructureId>>,
     ) {
         frames.truncate(usize::from(plan.outer));
         self.op(by, weight, &plan.root, frames, f64::INFINITY);
-        for output in &plan.output {
-            self.term(by, weight, &output.term, frames);
-        }
+        self.terms(by, weight, plan.output.iter().map(|o| &o.term), frames);
     }
 
     /// Adds the reads of an operator of which at most so many tuples are taken, and of its inputs;
     /// tells the gets of the last one.
     fn op(
         &mut self,
-        by: &str,
+        by: By,
         weight: f64,
         op: &Op,
         frames: &mut Vec<Option<StructureId>>,
@@ -211,10 +235,7 @@ impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
             } => {
                 let before = self.op(by, weight, input, frames, before(input, op, taken));
                 if let Op::Merge { lists, .. } = op {
-                    let mut terms = lists.iter().flatten();
-                    terms
-                        .by_ref()
-                        .for_each(|t| self.term(by, weight, t, frames));
+                    self.terms(by, weight, lists.iter().flatten(), frames);
                 }
                 if let Some(s) = (self.structure)(get.structure) {
                     let stats = &self.stats;
@@ -245,13 +266,19 @@ impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
             }
             Op::Elements { input, of } => {
                 self.op(by, weight, input, frames, f64::INFINITY);
-                self.term(by, weight, of, frames);
+                self.terms(by, weight, [of], frames);
                 frames.push(None);
                 0.0
             }
             Op::Filter { input, tests, .. } => {
                 self.op(by, weight, input, frames, before(input, op, taken));
-                tests.iter().for_each(|t| self.test(by, weight, t, frames));
+                for test in tests {
+                    self.terms(by, weight, test.terms(), frames);
+                    for op in test.looked_for() {
+                        // One is enough.
+                        self.op(by, weight, op, &mut frames.clone(), 1.0);
+                    }
+                }
                 0.0
             }
             Op::Distinct { input, .. } | Op::Sort { input, .. } | Op::Page { input, .. } => {
@@ -274,46 +301,15 @@ impl<'a, 's, F: Fn(StructureId) -> Option<&'s Structure>> Thermometer<'a, F> {
         }
     }
 
-    fn term(&mut self, by: &str, weight: f64, term: &Term, frames: &[Option<StructureId>]) {
-        match term {
-            Term::Sub(sub) => {
-                let (Sub::Nested(plan) | Sub::Scalar(plan) | Sub::Values(plan)) = &**sub;
-                self.plan(by, weight, plan, &mut frames.to_vec());
-            }
-            Term::Shape(first, all) => {
-                self.term(by, weight, first, frames);
-                all.iter().for_each(|t| self.term(by, weight, t, frames));
-            }
-            Term::Key(all) | Term::Call(_, all) => {
-                all.iter().for_each(|t| self.term(by, weight, t, frames));
-            }
-            Term::Binary(_, a, b) | Term::At(a, b) => {
-                self.term(by, weight, a, frames);
-                self.term(by, weight, b, frames);
-            }
-            Term::Const(_) | Term::Param(..) | Term::Item(..) | Term::Column { .. } => {}
-        }
-    }
-
-    fn test(&mut self, by: &str, weight: f64, test: &Test, frames: &[Option<StructureId>]) {
-        match test {
-            Test::And(all) | Test::Or(all) => {
-                all.iter().for_each(|t| self.test(by, weight, t, frames));
-            }
-            Test::Not(t) => self.test(by, weight, t, frames),
-            Test::Compare(a, _, b) | Test::InList(a, b) => {
-                self.term(by, weight, a, frames);
-                self.term(by, weight, b, frames);
-            }
-            Test::In(a, all) => {
-                self.term(by, weight, a, frames);
-                all.iter().for_each(|t| self.term(by, weight, t, frames));
-            }
-            Test::IsNull(a) => self.term(by, weight, a, frames),
-            Test::Exists(op) => {
-                // One is enough.
-                self.op(by, weight, op, &mut frames.to_vec(), 1.0);
-            }
+    fn terms<'p>(
+        &mut self,
+        by: By,
+        weight: f64,
+        terms: impl IntoIterator<Item = &'p Term>,
+        frames: &[Option<StructureId>],
+    ) {
+        for sub in terms.into_iter().flat_map(Term::subs) {
+            self.plan(by, weight, sub.plan(), &mut frames.to_vec());
         }
     }
 }
@@ -330,13 +326,7 @@ fn before(input: &Op, op: &Op, taken: f64) -> f64 {
 fn rows_of(op: &Op) -> Option<f64> {
     match op {
         Op::Input => Some(1.0),
-        Op::Get { estimate, .. }
-        | Op::Merge { estimate, .. }
-        | Op::Filter { estimate, .. }
-        | Op::Unite { estimate, .. }
-        | Op::Sort { estimate, .. }
-        | Op::Aggregate { estimate, .. } => Some(estimate.rows),
-        Op::Elements { .. } | Op::Distinct { .. } | Op::Page { .. } | Op::Limit { .. } => None,
+        _ => op.estimate().map(|e| e.rows),
     }
 }
 
@@ -507,14 +497,14 @@ fn write_share(stats: &Stats, s: &Structure) -> f64 {
     let past = |e: &&Expr| !matches!(e, Expr::Call(f, _) if f.rounds_time());
     let prefix: Vec<&Expr> = s.partition.iter().take(before).filter(past).collect();
     let share = stats.share(s, &prefix);
-    let salt = s.partition.last().filter(|part| is_salt(part));
+    let salt = s.partition.last().filter(|part| salt_of(part).is_some());
     let Some(salt) = salt.filter(|_| spread.is_some_and(|s| s.salts.is_some())) else {
         return share;
     };
     let scope = Scope::new(stats.model, s.anchor, &s.over);
     let salts = stats.cardinality(&scope, salt).max(1.0);
     // A group is one row, which a salt of its own key does not divide.
-    let own: Vec<&Expr> = s.key().filter(|e| !is_salt(e)).collect();
+    let own: Vec<&Expr> = s.key().filter(|e| salt_of(e).is_none()).collect();
     let row = match s.kind {
         Kind::Groups if stats.follows(&scope, salt, &own.iter().copied()) => {
             let lasting: Vec<&Expr> = own.into_iter().filter(past).collect();
@@ -523,10 +513,6 @@ fn write_share(stats: &Stats, s: &Structure) -> f64 {
         _ => 0.0,
     };
     (share / salts).max(row)
-}
-
-fn is_salt(part: &Expr) -> bool {
-    matches!(part, Expr::Call(crate::model::Function::Hash, _))
 }
 
 /// Bytes of a structure's row, on average.

@@ -3,11 +3,11 @@
 use super::blame::{Blame, blame, followed, unstated, values_of};
 use super::divide::{Divider, Excess};
 use super::finding::{Finding, Subject, grouped, shown};
-use super::{Heat, Sizes, alone, contents, largest_key, regular};
+use super::{By, Heat, Sizes, alone, contents, regular};
 use crate::design::Target;
 use crate::design::assumed::FEW;
 use crate::design::display::Printer;
-use crate::design::spread::{narrowest, spread, unspread};
+use crate::design::spread::{bucketed, spread, unspread};
 use crate::design::stats::Stats;
 use crate::design::target::Throughput;
 use crate::design::worst::Most;
@@ -35,7 +35,6 @@ pub(crate) fn findings(
         heat: sizes.heat.as_ref(),
         excess: Excess::default(),
     };
-    let limits = &target.limits;
     let large = judge.beyond(sizes);
     judge.excess = judge.excess_of(!large.is_empty());
     let mut found: Vec<Finding> = Vec::new();
@@ -43,9 +42,7 @@ pub(crate) fn findings(
     found.extend(judge.partition(&large));
     found.extend(judge.row(sizes.row_bytes_max));
     found.extend(judge.collection(sizes.collection_elements_max));
-    if largest_key(model, s) > limits.key_bytes {
-        found.extend(judge.key());
-    }
+    found.extend(judge.keys());
     if let Some(heat) = &sizes.heat {
         found.extend(judge.reads(heat));
         found.extend(judge.writes(heat));
@@ -58,11 +55,11 @@ pub(crate) fn findings(
 fn outgrown(column: &Expr) -> &'static str {
     match column {
         Expr::Nested(..) => {
-            "state a smaller `max` or a `limit`, or give what is nested a structure of its own, `by` \
+            "state a `max` that is small enough or a `limit`, or give what is nested a structure of its own, `by` \
              the key of this one: then each has a row"
         }
         _ => {
-            "state a smaller `max`, or make its elements an entity of their own: then each has a row"
+            "state a `max` that is small enough, or make its elements an entity of their own: then each has a row"
         }
     }
 }
@@ -142,9 +139,9 @@ impl Judge<'_> {
                 ..Excess::default()
             };
         };
-        let own = || {
-            let reader = heat.readers.first().map(|(by, _)| self.reader(by));
-            matches!(&reader, Some(Subject::Change(by)) if self.referred(by).is_none())
+        let own = || match heat.most_read() {
+            Some((By::Change(by), _)) => self.referred(by).is_none(),
+            _ => false,
         };
         Excess {
             sizes,
@@ -160,10 +157,8 @@ impl Judge<'_> {
         if !self.given {
             return None;
         }
-        let readers = self.heat.iter().flat_map(|heat| &heat.readers);
-        let divided = readers.filter(|(by, _)| {
-            matches!(self.reader(by), Subject::Change(_)) && self.referred(by).is_none()
-        });
+        let changes = self.heat.iter().flat_map(|heat| &heat.changes);
+        let divided = changes.filter(|(by, _)| self.referred(by).is_none());
         let divided = divided.map(|(by, _)| by.clone()).collect();
         let divider = Divider::new(self.model, self.target, self.s, self.heat, divided);
         let written = |of: Excess| {
@@ -201,7 +196,8 @@ impl Judge<'_> {
             grouped(limit),
             grouped(bytes),
         );
-        let help = "state a smaller `max`, or move what is large to an entity of its own";
+        let help =
+            "state a `max` that is small enough, or move what is large to an entity of its own";
         let subject = match self.blamed(widest) {
             Subject::Field(entity, field) => Subject::Size(entity, field),
             other => other,
@@ -283,7 +279,7 @@ impl Judge<'_> {
     /// not how many rows there are.
     fn least(&self, stats: &Stats) -> Most {
         let whole = unspread(self.model, self.s);
-        let cut = narrowest(self.model, &whole).filter(|_| !self.given);
+        let cut = bucketed(self.model, &whole).pop().filter(|_| !self.given);
         let cut = cut.map(|cut| stats.largest(&cut));
         let full = cut.filter(|cut| !self.holds(cut.rows));
         full.unwrap_or_else(|| stats.largest(self.s))
@@ -311,7 +307,7 @@ impl Judge<'_> {
                  its own"
             }
             Type::Text(_) | Type::Blob(_) => {
-                "state a smaller `max`, or move what is large to an entity of its own"
+                "state a `max` that is small enough, or move what is large to an entity of its own"
             }
             _ => outgrown(widest),
         }
@@ -342,53 +338,61 @@ impl Judge<'_> {
         Some(self.finding(COLLECTION_LIMIT, subject, (elements, limit), message, help))
     }
 
-    /// What to say of a key that does not fit for certain: it will where the usual values do, and
-    /// a part of which the volumes expect longer ones deserves a bound.
-    fn key(&self) -> Option<Finding> {
+    /// What to say of a key, or of its partition or clustering parts where the target bounds them
+    /// apart, that may be too long: of what is kept in order the longest part is to blame. One that
+    /// fits with the usual values will do, though a longer one is refused.
+    fn keys(&self) -> Vec<Finding> {
         let (model, s) = (self.model, self.s);
-        let (stats, limit) = (self.target.stats(model), self.target.limits.key_bytes);
+        let stats = self.target.stats(model);
         let scope = Scope::new(model, s.anchor, &s.over);
-        let expected = |(i, e)| {
+        let expected = |(i, e): (usize, &Expr)| {
             if s.is_hashed(i) {
                 key_size::HASHED as f64
             } else {
                 stats.bytes(&scope, e).max
             }
         };
-        let sizes: Vec<f64> = s.key().enumerate().map(expected).collect();
-        let size = sizes.iter().sum::<f64>();
-        if size <= limit {
-            return None;
-        }
-        let parts = s.key().zip(&sizes).enumerate();
-        let whole = parts.filter(|(i, _)| !s.is_hashed(*i));
-        let (_, (part, _)) = whole.max_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b))?;
-        let name = Printer::of_structure(model, s).expr(part);
-        let help = match scope.type_of(model, &[], part).0 {
+        let limits = self.target.limits.of_keys(s.partition.len(), s.key_len());
+        let long = limits.filter_map(|(what, range, limit)| {
+            let parts = || s.key().enumerate().filter(|(i, _)| range.contains(i));
+            let size: f64 = parts().map(expected).sum();
+            let whole = parts().filter(|(i, _)| !s.is_hashed(*i));
+            let (_, part) = whole.max_by(|a, b| expected(*a).total_cmp(&expected(*b)))?;
+            (size > limit).then(|| self.long_key(what, part, size, limit))
+        });
+        long.collect()
+    }
+
+    fn long_key(&self, what: &str, part: &Expr, size: f64, limit: f64) -> Finding {
+        let scope = Scope::new(self.model, self.s.anchor, &self.s.over);
+        let name = Printer::of_structure(self.model, self.s).expr(part);
+        let help = match scope.type_of(self.model, &[], part).0 {
             Type::Text(size) if size.max.is_none() => {
                 format!("bound it, as in text({:.0}, max 200)", size.avg)
             }
             Type::Blob(size) if size.max.is_none() => {
                 format!("bound it, as in blob({:.0}, max 200)", size.avg)
             }
+            Type::Text(_) | Type::Blob(_) => {
+                "state a `max` that is small enough, or order by something shorter".into()
+            }
             _ => "order by something shorter".into(),
         };
         let message = format!(
-            "{}: a key of more than {} bytes is refused, and `{name}`, which is kept in order, \
-             may be that long",
-            s.name,
+            "{}: a {what} of more than {} bytes is refused, and with `{name}`, which is kept in \
+             order, it may be that long",
+            self.s.name,
             grouped(limit),
         );
-        Some(self.finding(KEY_LIMIT, self.blamed(part), (size, limit), message, help))
+        self.finding(KEY_LIMIT, self.blamed(part), (size, limit), message, help)
     }
 
     fn reads(&self, heat: &Heat) -> Option<Finding> {
         let limit = broken(heat.read_units, self.target.limits.partition_reads)?;
-        let (by, units) = heat.readers.first()?;
-        let subject = self.reader(by);
-        let referred = match subject {
-            Subject::Change(_) => self.referred(by),
-            _ => None,
+        let (by, units) = heat.most_read()?;
+        let (by, subject, referred) = match by {
+            By::Question(by) => (by, Subject::Question(by.into()), None),
+            By::Change(by) => (by, Subject::Change(by.into()), self.referred(by)),
         };
         let help = match (&subject, &referred) {
             (Subject::Change(_), Some(_)) => {
@@ -423,7 +427,7 @@ impl Judge<'_> {
              {}, and {}",
             self.s.name,
             self.target.name,
-            shown(*units),
+            shown(units),
             referred.unwrap_or_else(|| self.crowd()).says,
         );
         let found = (heat.read_units, limit);
@@ -511,11 +515,7 @@ impl Judge<'_> {
         let stats = self.target.stats(self.model);
         let held = contents(&stats, self.s, rows, regular(&stats, self.s));
         let extents = self.target.layout.extents(&held);
-        let limits = &self.target.limits;
-        let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l);
-        within(rows, limits.partition_rows)
-            && within(extents.values, limits.partition_values)
-            && within(extents.bytes, limits.partition_bytes)
+        self.target.limits.hold(rows, extents, 1.0)
     }
 
     /// What says that so many refer to one of the structure's instances, where that is why a change
@@ -528,32 +528,6 @@ impl Judge<'_> {
         let shared: Vec<&Expr> = self.s.partition.iter().take(before).collect();
         let salts = spread.and_then(|s| s.salts).unwrap_or(1) as f64;
         (share >= stats.share(self.s, &shared) / salts).then_some(blame)
-    }
-
-    /// The question or the change of that name. Where there are both, what they read is counted
-    /// together: it is the change where that has to do with the structure's instances and is not
-    /// the rarer one.
-    fn reader(&self, name: &str) -> Subject {
-        let most = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
-        let mut questions = self.model.questions.iter();
-        let asked = questions.find(|q| q.name == name).map(|q| most(&q.rates));
-        let mut changes = self.model.changes.iter();
-        let change = changes.find(|c| c.name == name).map(|c| most(&c.rates));
-        match (asked, change) {
-            (Some(asked), Some(done)) if done < asked || !self.touched(name) => {
-                Subject::Question(name.into())
-            }
-            (Some(_), None) => Subject::Question(name.into()),
-            _ => Subject::Change(name.into()),
-        }
-    }
-
-    /// Whether a change writes instances of the structure, or follows references to them.
-    fn touched(&self, change: &str) -> bool {
-        let stats = self.target.stats(self.model);
-        let writers = self.heat.iter().flat_map(|heat| &heat.writers);
-        writers.into_iter().any(|(by, _)| by == change)
-            || followed(&stats, change, self.s.anchor).is_some()
     }
 
     /// The declaration that says how large a value is.

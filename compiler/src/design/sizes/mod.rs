@@ -1,17 +1,15 @@
 //! How large a structure gets and how hot: averages for the price, maxima for the limits.
 
 mod blame;
-mod clustering;
 mod divide;
 mod finding;
 mod heat;
 mod judge;
 
-pub(crate) use clustering::long_clustering;
 pub use finding::{Finding, Subject};
 pub(crate) use finding::{grouped, shown};
 pub use heat::Heat;
-pub(crate) use heat::{Flows, Thermometer, write_units};
+pub(crate) use heat::{By, Flows, Thermometer, write_units};
 pub(crate) use judge::findings;
 
 use super::stats::Stats;

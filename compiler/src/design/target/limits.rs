@@ -1,6 +1,8 @@
 //! What a target can hold and serve, as data.
 
+use super::layout::Extents;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Limits; none where the target states none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,9 @@ pub struct Limits {
     pub collection_elements: Option<f64>,
     /// Bytes of a key.
     pub key_bytes: f64,
+    /// Bytes of the partition parts of a key together.
+    #[serde(default)]
+    pub partition_key_bytes: Option<f64>,
     /// Bytes of the clustering parts of a key together.
     #[serde(default)]
     pub clustering_bytes: Option<f64>,
@@ -56,6 +61,30 @@ impl Limits {
             self.partition_bytes,
         ];
         sizes.iter().any(Option::is_some) || self.partition_writes.is_some()
+    }
+
+    /// Whether a partition fills no more than that of the limits of sizes.
+    pub(crate) fn hold(&self, rows: f64, extents: Extents, fill: f64) -> bool {
+        let within = |size: f64, limit: Option<f64>| limit.is_none_or(|l| size <= l * fill);
+        within(rows, self.partition_rows)
+            && within(extents.values, self.partition_values)
+            && within(extents.bytes, self.partition_bytes)
+    }
+
+    /// What may be no longer than so many bytes of a key: its name, the parts, and how long they may
+    /// be together. The key has `parts` parts, of which so many tell the partition.
+    pub(crate) fn of_keys(
+        &self,
+        partition: usize,
+        parts: usize,
+    ) -> impl Iterator<Item = (&'static str, Range<usize>, f64)> {
+        let stated = [
+            ("key", 0..parts, Some(self.key_bytes)),
+            ("partition key", 0..partition, self.partition_key_bytes),
+            ("clustering key", partition..parts, self.clustering_bytes),
+        ];
+        let limit = |(name, range, limit): (_, _, Option<f64>)| Some((name, range, limit?));
+        stated.into_iter().filter_map(limit)
     }
 
     /// The same target without limits on its partitions: to compare with designs that know of

@@ -1,7 +1,7 @@
 //! What the planner remembers against what it would find again.
 
+use crate::design::fit::Learned;
 use crate::design::options::{PlanOption, Planner};
-use crate::design::spread::Learned;
 use crate::design::{Options, prepare, target};
 use crate::model::Model;
 
