@@ -303,6 +303,7 @@ fn count(steps: &[Json], rare: &Rare<'_>, counted: &mut Steps) {
             (_, "limit", "aggregate") => Some("first value"),
             (_, "merge", "sort") => Some("merged, then sorted"),
             ("distinct", "follow", "distinct") => Some("walked over several paths"),
+            ("filter", "follow", "filter") => Some("conditions in stages"),
             _ => None,
         };
         if let Some(odd) = odd {

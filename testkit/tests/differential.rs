@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 29] = [
+const STEPS: [&str; 30] = [
     "get",
     "follow",
     "scan",
@@ -67,6 +67,7 @@ const STEPS: [&str; 29] = [
     "instances that rows refer to",
     "groups from the far end",
     "numbers left out",
+    "conditions in stages",
 ];
 
 /// What lists of values make of partitions that are cut.
@@ -78,7 +79,11 @@ const PIECES: [&str; 4] = [
 ];
 
 /// Groups that are kept of what elements of lists say.
-const GATHERED: [&str; 2] = ["groups of elements", "groups of what elements refer to"];
+const GATHERED: [&str; 3] = [
+    "groups of elements",
+    "groups of what elements refer to",
+    "groups by one element",
+];
 
 #[test]
 fn any_design_means_what_the_oracle_means() {

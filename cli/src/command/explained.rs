@@ -128,7 +128,7 @@ fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
 
 /// Whether there are no other flips, and that is proven.
 fn complete(flips: &Flips) -> bool {
-    flips.end == End::Proven && !flips.at_todays_buckets
+    flips.end == End::Proven
 }
 
 fn flips(flips: &Flips) -> Json {

@@ -13,10 +13,6 @@ use querent_compiler::design::{Design, WritePlan};
 use querent_compiler::view::Structure;
 use std::io::{self, Write};
 
-/// How far flips can be relied on where partitions are limited.
-const TODAYS: &str =
-    "with the buckets and salts of today's rates, which other rates may need others of:";
-
 /// Of a structure: which changes keep it true, what everything would cost without it, and at which
 /// rates it would not be there.
 pub(crate) fn of_structure(
@@ -26,8 +22,10 @@ pub(crate) fn of_structure(
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    upkeep::print(designed, at, colour, out)?;
-    upkeep::print_reads(designed, at, colour, out)?;
+    if let Some(own) = designed.design.structures.get(at) {
+        upkeep::print(designed, own, colour, out)?;
+        upkeep::print_reads(designed, own, colour, out)?;
+    }
     of_choice(designed, study, at, colour, out)
 }
 
@@ -402,9 +400,6 @@ fn print_flips(
         "\n{}",
         words::heading(colour, "What would change the choice")
     )?;
-    if flips.at_todays_buckets {
-        writeln!(out, "  {TODAYS}")?;
-    }
     match (flips.found.is_empty(), flips.end) {
         (true, End::Proven) => {
             return writeln!(out, "  no rate of {whose}, from none to a million times");
@@ -444,7 +439,7 @@ fn print_flips(
                 then.push(format!("{word} {}", names.join(", ")));
             }
         }
-        if !flip.proven && !flips.at_todays_buckets {
+        if !flip.proven {
             then.push("found, not proven".into());
         }
         let (at, now) = rates_apart(designed, flip.at, flip.rate);

@@ -6,6 +6,7 @@ use crate::words::change::purpose;
 use crate::words::grid::{Grid, faint, name, plain};
 use crate::words::{self, number};
 use querent_compiler::design::{Design, Purpose, WritePlan, WriteStep};
+use querent_compiler::view::Structure;
 use serde_json::{Value as Json, json};
 use std::io::{self, Write};
 
@@ -122,13 +123,10 @@ impl Support<'_> {
 /// Prints the changes that write a structure, and what they read for it.
 pub(crate) fn print(
     designed: &Designed,
-    at: usize,
+    own: &Structure,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let Some(own) = designed.design.structures.get(at) else {
-        return Ok(());
-    };
     let writers = of(&designed.design, &own.name);
     if writers.is_empty() {
         return Ok(());
@@ -158,16 +156,13 @@ pub(crate) fn print(
     grid.print(colour, out)
 }
 
-/// The reads behind these writes, one by one.
+/// Prints the reads behind these writes, one by one.
 pub(crate) fn print_reads(
     designed: &Designed,
-    at: usize,
+    own: &Structure,
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let Some(own) = designed.design.structures.get(at) else {
-        return Ok(());
-    };
     let writers = of(&designed.design, &own.name);
     let mut grid = Grid::new(2, &[2, 3]);
     grid.head(&["", "structure", "reads", "cost", "what for", ""]);

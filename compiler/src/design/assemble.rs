@@ -3,7 +3,7 @@
 
 use super::access::Access;
 use super::select::{Programme, Reader, Selection};
-use super::sizes::{Thermometer, findings};
+use super::sizes::{Subject, Thermometer, findings};
 use super::writes::effect_steps;
 use super::{
     Design, DesignError, Finding, Note, Options, PricedPlan, Purpose, Search, Sizes, StructureId,
@@ -28,10 +28,8 @@ pub(super) fn assemble(
     let mut readers = programme.readers.iter().enumerate();
     let mut plans = Vec::new();
     let mut serves: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
-    let settle = |name: &str, reader: Option<(usize, &Reader)>| {
-        let unanswerable = || DesignError::Unanswerable {
-            name: name.to_string(),
-        };
+    let settle = |subject: Subject, reader: Option<(usize, &Reader)>| {
+        let unanswerable = || DesignError::Unanswerable(subject.clone());
         let option = reader
             .and_then(|(at, r)| r.settled(at, selection))
             .ok_or_else(unanswerable)?;
@@ -40,7 +38,7 @@ pub(super) fn assemble(
     };
     for question in &model.questions {
         let reader = readers.next();
-        let (option, plan) = settle(&question.name, reader)?;
+        let (option, plan) = settle(Subject::Question(question.name.clone()), reader)?;
         for r in &option.requires {
             serves
                 .entry(r.shape)
@@ -62,7 +60,7 @@ pub(super) fn assemble(
         let mut steps = Vec::new();
         let mut cost = constants.change;
         for (entity, filter) in change::finds(change) {
-            let (option, plan) = settle(&change.name, readers.next())?;
+            let (option, plan) = settle(Subject::Change(change.name.clone()), readers.next())?;
             for r in &option.requires {
                 serves
                     .entry(r.shape)

@@ -23,6 +23,7 @@ mod plan;
 pub mod popular_key;
 mod prepare;
 mod price;
+mod redesign;
 mod select;
 mod shape;
 mod sizes;
@@ -139,12 +140,16 @@ impl Design {
 
     /// The structures that a question's plan reads, by name.
     pub fn read_by(&self, question: usize) -> Vec<String> {
-        let Some(plan) = self.plans.get(question) else {
-            return vec![];
-        };
-        let notes = self.structures.iter().zip(&self.notes);
-        let read = notes.filter(|(_, note)| note.serves.contains(&plan.name));
-        read.map(|(s, _)| s.name.clone()).collect()
+        let read = self.structures_read_by(question).into_iter();
+        let read = read.filter_map(|at| self.structures.get(at));
+        read.map(|s| s.name.clone()).collect()
+    }
+
+    /// The same by their positions.
+    pub(crate) fn structures_read_by(&self, question: usize) -> BTreeSet<usize> {
+        let plan = self.plans.get(question);
+        let read = plan.into_iter().flat_map(|p| p.plan.reads());
+        read.map(usize::from).collect()
     }
 }
 
@@ -199,11 +204,11 @@ pub enum DesignError {
         /// What there is.
         known: Vec<String>,
     },
-    /// A question or an update cannot be answered by any plan.
-    Unanswerable {
-        /// Its name.
-        name: String,
-    },
+    /// A question, or what a change is to find, cannot be answered by any plan.
+    Unanswerable(
+        /// The question or the change.
+        Subject,
+    ),
     /// The facts alone need more structures than the target allows.
     TooManyStructures {
         /// How many they need at least.
@@ -228,8 +233,11 @@ impl std::fmt::Display for DesignError {
                     known.join(", ")
                 )
             }
-            DesignError::Unanswerable { name } => {
-                write!(f, "no plan answers `{name}` on this target")
+            DesignError::Unanswerable(Subject::Change(name)) => {
+                write!(f, "no plan finds what `{name}` changes on this target")
+            }
+            DesignError::Unanswerable(subject) => {
+                write!(f, "no plan answers the {subject} on this target")
             }
             DesignError::TooManyStructures { needed, allowed } => write!(
                 f,
@@ -251,7 +259,7 @@ impl DesignError {
             _ => (0, 0),
         };
         let subject = match self {
-            DesignError::Unanswerable { name } => Subject::Question(name.clone()),
+            DesignError::Unanswerable(subject) => subject.clone(),
             _ => Subject::Model,
         };
         let help = match self {

@@ -6,6 +6,7 @@ use super::limits::Tried;
 use super::options::{PlanOption, Planner, undominated};
 use super::select::{Home, Programme, Reader, Selection, Writer};
 use super::shape::{self, Requirement, Shape, ShapeId, field_paths};
+use super::sizes::Subject;
 use super::spread::spread;
 use super::stats::Extent;
 use super::target::Support;
@@ -492,17 +493,18 @@ impl Enumerated {
     fn complete(self, model: &Model) -> Result<Self, DesignError> {
         match self.unanswered(model) {
             None => Ok(self),
-            Some(name) => Err(DesignError::Unanswerable { name }),
+            Some(subject) => Err(DesignError::Unanswerable(subject)),
         }
     }
 
     /// The first statement without an option.
-    fn unanswered(&self, model: &Model) -> Option<String> {
-        let questions = model.questions.iter().map(|q| &q.name).zip(&self.questions);
-        let changes = model.changes.iter().map(|c| &c.name).zip(&self.finds);
-        let finds = changes.flat_map(|(name, finds)| finds.iter().map(move |f| (name, f)));
-        let (name, _) = questions.chain(finds).find(|(_, o)| o.is_empty())?;
-        Some(name.clone())
+    fn unanswered(&self, model: &Model) -> Option<Subject> {
+        let mut questions = model.questions.iter().zip(&self.questions);
+        let question = questions.find(|(_, options)| options.is_empty());
+        let mut changes = model.changes.iter().zip(&self.finds);
+        let change = changes.find(|(_, finds)| finds.iter().any(Vec::is_empty));
+        let question = question.map(|(q, _)| Subject::Question(q.name.clone()));
+        question.or_else(|| change.map(|(c, _)| Subject::Change(c.name.clone())))
     }
 }
 

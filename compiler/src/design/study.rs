@@ -7,9 +7,10 @@ use super::family::{Family, Priced};
 use super::flip::{FlipSearch, Met, SAME};
 use super::options::PlanOption;
 use super::prepare::Prepared;
+use super::redesign::Redesign;
 use super::select::{Programme, Reader, Selection};
 use super::shape::ShapeId;
-use super::{Design, DesignError, Made, Options, make, remake};
+use super::{Design, DesignError, Made, Options, make, mix_of, remake};
 use crate::model::Model;
 use crate::view::Structure;
 use std::cell::{Cell, RefCell};
@@ -71,9 +72,6 @@ pub struct Flips {
     pub found: Vec<Flip>,
     /// What is known of others.
     pub end: End,
-    /// Whether the candidates are those of today's rates, where other rates may call for others: how
-    /// many buckets and salts keep partitions small and cool depends on them.
-    pub at_todays_buckets: bool,
 }
 
 /// What is known of flips that were not found.
@@ -85,6 +83,24 @@ pub enum End {
     Open,
     /// At the rates of the model, another choice costs the same: it has no reason to flip.
     Tied,
+}
+
+/// What was found among the candidates that there are.
+struct Searched {
+    found: Vec<Flip>,
+    end: End,
+    /// There is no design without the choice, whatever the rates.
+    needed: bool,
+}
+
+impl Searched {
+    fn nothing(end: End) -> Searched {
+        Searched {
+            found: vec![],
+            end,
+            needed: false,
+        }
+    }
 }
 
 impl<'m> Study<'m> {
@@ -310,17 +326,52 @@ impl<'m> Study<'m> {
         thorough: bool,
         note: &mut dyn FnMut(usize, usize),
     ) -> Flips {
-        let limits = &self.options.target.limits;
-        let at_todays_buckets = self.model.timed && limits.of_partitions();
-        let (mut found, end) = self.searched(choice, statements, thorough, note);
-        for flip in &mut found {
-            flip.proven &= !at_todays_buckets;
+        if !self.follows_rates() {
+            let searched = self.searched(choice, statements, thorough, note);
+            return Flips {
+                found: searched.found,
+                end: searched.end,
+            };
+        }
+        let searched = self.searched(choice, statements.clone(), thorough, &mut |_, _| {});
+        if searched.needed || searched.end == End::Tied {
+            let (found, end) = (vec![], searched.end);
+            return Flips { found, end };
+        }
+        let Ok((_, mix)) = mix_of(self.model, &self.options) else {
+            return Flips {
+                found: searched.found,
+                end: End::Open,
+            };
+        };
+        let again = Redesign::new(self.model, &self.options, mix, &self.design, choice);
+        let mut found = Vec::new();
+        let many = statements.len();
+        for (done, statement) in statements.enumerate() {
+            note(done, many);
+            let name = self.statement(statement);
+            let hints = searched.found.iter().filter(|f| Some(&f.statement) == name);
+            let hints: Vec<f64> = hints.map(|f| f.at).collect();
+            found.extend(again.by(statement, &hints));
         }
         Flips {
             found,
-            end,
-            at_todays_buckets,
+            end: End::Open,
         }
+    }
+
+    /// Whether other rates have other candidates: how many buckets and salts keep partitions small
+    /// and cool depends on them.
+    fn follows_rates(&self) -> bool {
+        let limits = &self.options.target.limits;
+        self.model.timed && (limits.of_partitions() || limits.partition_reads.is_some())
+    }
+
+    /// The name of a question, or behind them all of a change.
+    fn statement(&self, at: usize) -> Option<&String> {
+        let questions = self.model.questions.iter().map(|q| &q.name);
+        let mut all = questions.chain(self.model.changes.iter().map(|c| &c.name));
+        all.nth(at)
     }
 
     /// The flips of a choice among the candidates that there are, and what is known of others.
@@ -330,7 +381,7 @@ impl<'m> Study<'m> {
         statements: Range<usize>,
         thorough: bool,
         note: &mut dyn FnMut(usize, usize),
-    ) -> (Vec<Flip>, End) {
+    ) -> Searched {
         let programme = self.prepared.programme(&self.options);
         let weights = programme.weights();
         let exact = self.selection.optimal;
@@ -361,7 +412,7 @@ impl<'m> Study<'m> {
         let all = if exact {
             match all.started(&weights, &self.selection, price) {
                 Some((all, _)) => all,
-                None => return (vec![], End::Open),
+                None => return Searched::nothing(End::Open),
             }
         } else {
             all
@@ -386,7 +437,10 @@ impl<'m> Study<'m> {
         let mut without = next();
         if without.is_none() && choice != Choice::Structures {
             // Nothing does without it, whatever the rates.
-            return (vec![], End::Proven);
+            return Searched {
+                needed: true,
+                ..Searched::nothing(End::Proven)
+            };
         }
         // A structure is told from its likes where one of these does the same.
         let mut apart: Vec<ShapeId> = (0..twins.len()).collect();
@@ -398,8 +452,8 @@ impl<'m> Study<'m> {
             without = second.filter(|(_, other)| differs(other));
             match choice {
                 Choice::Question(_) if all.provable => without = None,
-                Choice::Structure(_) if none => return (vec![], End::Proven),
-                _ if without.is_none() => return (vec![], End::Tied),
+                Choice::Structure(_) if none => return Searched::nothing(End::Proven),
+                _ if without.is_none() => return Searched::nothing(End::Tied),
                 _ => apart.clone_from(&twins),
             }
         }
@@ -418,19 +472,23 @@ impl<'m> Study<'m> {
             thorough,
             open: Cell::new(false),
         };
-        let mut out = Vec::new();
+        let mut found = Vec::new();
         let many = statements.len();
         for (done, statement) in statements.enumerate() {
             note(done, many);
             let met = flips.by(&design, statement).into_iter();
-            out.extend(met.map(|met| self.told(choice, statement, &met)));
+            found.extend(met.map(|met| self.told(choice, statement, &met)));
         }
         let end = if flips.open.get() {
             End::Open
         } else {
             End::Proven
         };
-        (out, end)
+        Searched {
+            found,
+            end,
+            needed: false,
+        }
     }
 
     /// What a choice is worth to any selection: what the questions that it is made for save by it.
@@ -470,10 +528,8 @@ impl<'m> Study<'m> {
             let missing = of.iter().filter(|s| !known(s));
             missing.map(|s| s.name.clone()).collect()
         };
-        let questions = self.model.questions.iter().map(|q| &q.name);
-        let names = questions.chain(self.model.changes.iter().map(|c| &c.name));
         Flip {
-            statement: names.skip(statement).take(1).cloned().collect(),
+            statement: self.statement(statement).cloned().unwrap_or_default(),
             rate: met.rate,
             at: met.at,
             built: missing(&other, &self.design.structures),

@@ -113,6 +113,23 @@ impl Op {
             .or_else(|| self.get().map(|get| get.structure))
     }
 
+    fn reads(&self, reads: &mut Vec<StructureId>) {
+        self.input()
+            .into_iter()
+            .for_each(|input| input.reads(reads));
+        for branch in self.branches() {
+            reads.extend(branch.reads());
+        }
+        reads.extend(self.get().map(|get| get.structure));
+        let tested = self.tests().iter().flat_map(Test::terms);
+        let subs = self.terms().into_iter().chain(tested).flat_map(Term::subs);
+        for sub in subs {
+            reads.extend(sub.plan().reads());
+        }
+        let looked_for = self.tests().iter().flat_map(Test::looked_for);
+        looked_for.for_each(|op| op.reads(reads));
+    }
+
     /// Adds to the price of the last step that reads a structure, wherever the plan reads it.
     pub(super) fn charge(&mut self, structure: StructureId, cost: f64) {
         match self {
@@ -204,6 +221,15 @@ impl Term {
 }
 
 impl Plan {
+    /// The structures that it reads, in order and as often as it does; those of subplans too.
+    pub fn reads(&self) -> Vec<StructureId> {
+        let mut reads = Vec::new();
+        self.root.reads(&mut reads);
+        let subs = self.output.iter().flat_map(|o| o.term.subs());
+        subs.for_each(|sub| reads.extend(sub.plan().reads()));
+        reads
+    }
+
     /// What its steps cost together, with those of subplans. One that several terms need is told
     /// once, and so it was priced.
     pub fn told_cost(&self) -> f64 {

@@ -7,7 +7,8 @@ use super::rng::Rng;
 use std::fmt::Write;
 
 impl Draft {
-    /// Gives entities a list whose elements refer to others, and most questions groups of these.
+    /// Gives entities a list whose elements refer to others and a set, and most questions groups of
+    /// these.
     pub(super) fn gather(&mut self, rng: &mut Rng) {
         self.about = About::Elements;
         for index in 1..self.entities.len() {
@@ -20,23 +21,32 @@ impl Draft {
                 part(Ty::Ref(rng.below(index)), rng.percent(30)),
                 part(rng.one_of([|| Ty::Int, || Ty::Decimal])(), rng.percent(30)),
             ];
-            let field = Field {
-                name: self.name("f"),
-                kind: Kind::Value {
-                    ty: Ty::List(Box::new(Ty::Record(parts))),
-                    optional: false,
-                    unique: false,
-                    sequence: Sequence::No,
-                },
-                key: false,
-            };
-            self.entities[index].fields.push(field);
+            let list = Ty::List(Box::new(Ty::Record(parts)));
+            let set = Ty::Set(Box::new(rng.one_of([|| Ty::Text, || Ty::Int])()));
+            for ty in [list, set] {
+                let field = Field {
+                    name: self.name("f"),
+                    kind: Kind::Value {
+                        ty,
+                        optional: false,
+                        unique: false,
+                        sequence: Sequence::No,
+                    },
+                    key: false,
+                };
+                self.entities[index].fields.push(field);
+            }
         }
     }
 }
 
 /// Groups of what elements of a list say, mostly with aggregates that can be kept.
 pub(super) fn gathered(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Parts {
+    if rng.percent(20)
+        && let Some(parts) = having(rng, draft, at, names)
+    {
+        return parts;
+    }
     let referred = draft.referred_keys(at);
     let Some((path, end, key)) = rng.pick(&referred) else {
         return questions::grouped(rng, draft, at, names);
@@ -91,6 +101,24 @@ pub(super) fn gathered(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names)
     }
     let items = named.iter().map(|(item, name)| format!("{item} as {name}"));
     (items.collect::<Vec<_>>().join(", "), text)
+}
+
+/// How many instances have an element in a set of theirs: groups by the element answer that.
+fn having(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<Parts> {
+    let At::Entity(entity) = at else { return None };
+    let is_set = |f: &&Field| matches!(f.kind, Kind::Value { ty: Ty::Set(_), .. });
+    let sets = draft.entities[*entity].fields.iter().filter(is_set);
+    let sets: Vec<&Field> = sets.collect();
+    let set = rng.pick(&sets)?;
+    let mut text = format!("\n  where {} has ${}", set.name, names.fresh("x"));
+    let own = draft.scalar(rng, at, &Ty::is_ordered).map(|(own, _)| own);
+    Some(match own.filter(|_| rng.percent(60)) {
+        None => ("count(*) as i".into(), text),
+        Some(own) => {
+            let _ = write!(text, "\n  group by {own}");
+            (format!("{own} as i, count(*) as j"), text)
+        }
+    })
 }
 
 /// Instances, or how many there are, by what one of their elements says: structures of groups are by

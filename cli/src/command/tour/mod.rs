@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<Outc
         let (colour, out) = (tour.terminal.colour, &mut tour.terminal.out);
         structure::brief(&designed.model, s, note, colour, out)?;
         let study = Study::of(&designed.model, &designed.options, &designed.design)?;
-        upkeep::print(&designed, at, colour, out)?;
+        upkeep::print(&designed, s, colour, out)?;
         reasons::of_choice(&designed, &study, at, colour, out)?;
         let more = "(in short: the command also shows sizes, limits, techniques and reads)";
         writeln!(out, "{}", paint(colour, words::FAINT, more))?;

@@ -68,7 +68,8 @@ fn mixed_counters(
                 printer.expr(value),
                 target.name
             );
-            let help = "give the counters a structure of their own, with the same key";
+            let help =
+                "count in a structure that `groups` what is counted, `by` the key of this one";
             let subject = Subject::Structure(schema.name.clone(), s.name.clone());
             let of = (s.columns.len() as f64, counted as f64);
             out.push(finding(COUNTERS, &s.name, subject, of, message, help));
@@ -183,12 +184,10 @@ fn scanned_by_change(model: &Model, design: &Design, write: &WritePlan) -> Vec<F
 fn unused(model: &Model, design: &Design, schema: &Schema) -> Vec<Finding> {
     let given = schema.structures.len();
     let mut out = Vec::new();
-    for (s, note) in design.structures.iter().zip(&design.notes).take(given) {
-        let steps = design.writes.iter().flat_map(|w| &w.steps);
-        let read = |step: &WriteStep| step.structure == s.name && step.purpose != Purpose::Maintain;
-        if note.serves.is_empty()
+    let noted = design.structures.iter().zip(&design.notes);
+    for (at, (s, note)) in noted.take(given).enumerate() {
+        if design.readers_of(at).is_empty()
             && note.home_of.is_empty()
-            && !steps.clone().any(read)
             && !tells_apart(model, s)
             // No instance is numbered without the totals.
             && totals(model, s).is_none()
