@@ -16,11 +16,13 @@ use std::collections::BTreeSet;
 
 /// Two rates whose quotient is no more than this are one to a reader.
 const CLOSE: f64 = 1.01;
-/// How many times its rate a statement is made dearer, and the steps that lead there.
+/// How many times its rate a statement is made dearer.
 const FAR: f64 = 1e6;
+/// So little of a rate is looked at: of less nothing is left in the price of everything that could be
+/// told from rounding.
+const LITTLE: f64 = 1e-8;
+/// Rates that are looked at one after another are so many times apart.
 const STEP: f64 = 10.0;
-/// So little of a rate is none.
-const NONE: f64 = 1e-15;
 /// A rate of nothing is followed from here on.
 const LEAST: f64 = 1e-6;
 /// Designs are made for one choice until they have had so many variables together: a model of the
@@ -76,17 +78,31 @@ impl<'s> Redesign<'s> {
 
     /// The nearest rates of a statement, below and above its own, between which the choice was found
     /// to flip. `hints`: where it would with the candidates of today's rates.
-    pub(super) fn by(&self, statement: usize, hints: &[f64]) -> Vec<Flip> {
+    pub(super) fn by(&self, statement: usize, hints: &[&Flip]) -> Vec<Flip> {
         let Some(rate) = self.rate(statement) else {
             return vec![];
         };
-        let hint = |up: bool| hints.iter().copied().find(|h| (*h > rate) == up);
-        let down = (rate > 0.0).then(|| self.towards(statement, rate, rate * NONE, hint(false)));
-        let up = self.towards(statement, rate, rate.max(LEAST) * FAR, hint(true));
-        let found = down.flatten().into_iter().chain(up);
-        found
-            .map(|between| self.told(statement, rate, between))
-            .collect()
+        let start = rate.max(LEAST);
+        let ends = [
+            (rate > 0.0).then(|| (start * LITTLE).min(rate)),
+            Some(start * FAR),
+        ];
+        let towards = |far: f64| {
+            let up = far > rate;
+            let hint = hints.iter().find(|h| (h.at > rate) == up);
+            match hint {
+                // Too little to be told by designs.
+                Some(hint) if (hint.at > far) == up => Some(Flip {
+                    proven: false,
+                    ..(*hint).clone()
+                }),
+                _ => {
+                    let found = self.towards(statement, rate, far, hint.map(|h| h.at));
+                    found.map(|between| self.told(statement, rate, between))
+                }
+            }
+        };
+        ends.into_iter().flatten().filter_map(towards).collect()
     }
 
     /// The nearest flip between a rate and another one.
@@ -115,27 +131,24 @@ impl<'s> Redesign<'s> {
             }
         } else {
             // Nothing was found with the candidates of today's rates: with others it may flip.
+            let (_, halfway) = self.at(statement, (from * far).sqrt())?;
             let (_, kept) = self.at(statement, far)?;
-            let (_, halfway) = self.at(statement, if up { rate.max(LEAST) * 1e3 } else { far })?;
             if kept && halfway {
                 return None;
             }
         }
         let mut kept = true;
-        for _ in 0..(FAR.log10() as usize) {
+        while from != far {
             let next = match up {
                 true => (from * STEP).min(far),
-                false => from / STEP,
+                false => (from / STEP).max(far),
             };
             match self.at(statement, next)? {
                 (other, false) => return self.halved(statement, (from, kept), (next, other)),
                 (of, true) => (from, kept) = (next, of.search.optimal),
             }
         }
-        let (other, still) = self.at(statement, far)?;
-        let lost = (far, other);
-        let kept = (from, kept);
-        (!still && !up).then_some(Between { kept, lost })
+        None
     }
 
     /// Halves what is between a rate at which the choice is made and one at which it is not.

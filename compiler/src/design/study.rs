@@ -101,6 +101,13 @@ impl Searched {
             needed: false,
         }
     }
+
+    fn needed() -> Searched {
+        Searched {
+            needed: true,
+            ..Searched::nothing(End::Proven)
+        }
+    }
 }
 
 impl<'m> Study<'m> {
@@ -351,8 +358,7 @@ impl<'m> Study<'m> {
             note(done, many);
             let name = self.statement(statement);
             let hints = searched.found.iter().filter(|f| Some(&f.statement) == name);
-            let hints: Vec<f64> = hints.map(|f| f.at).collect();
-            found.extend(again.by(statement, &hints));
+            found.extend(again.by(statement, &hints.collect::<Vec<_>>()));
         }
         Flips {
             found,
@@ -437,10 +443,7 @@ impl<'m> Study<'m> {
         let mut without = next();
         if without.is_none() && choice != Choice::Structures {
             // Nothing does without it, whatever the rates.
-            return Searched {
-                needed: true,
-                ..Searched::nothing(End::Proven)
-            };
+            return Searched::needed();
         }
         // A structure is told from its likes where one of these does the same.
         let mut apart: Vec<ShapeId> = (0..twins.len()).collect();
@@ -452,7 +455,7 @@ impl<'m> Study<'m> {
             without = second.filter(|(_, other)| differs(other));
             match choice {
                 Choice::Question(_) if all.provable => without = None,
-                Choice::Structure(_) if none => return Searched::nothing(End::Proven),
+                Choice::Structure(_) if none => return Searched::needed(),
                 _ if without.is_none() => return Searched::nothing(End::Tied),
                 _ => apart.clone_from(&twins),
             }

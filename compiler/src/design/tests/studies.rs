@@ -9,7 +9,7 @@ use crate::design::shape::ShapeId;
 use crate::design::solve::{Demand, Instance};
 use crate::design::study::{Choice, Flip, Study};
 use crate::design::{Design, Options, design};
-use crate::model::Model;
+use crate::model::{Expr, Leaf, Model};
 use crate::view::Structure;
 use std::collections::BTreeSet;
 
@@ -626,4 +626,92 @@ change pay   (5/s)  update Order set status = paid where id = $id
     assert!(!has(&beyond), "{flip:?}");
     let before = design(&at_rate(&model, "revenue", flip.at * 1.01), &options).unwrap();
     assert!(has(&before), "{flip:?}");
+}
+
+/// A model on a target that a few rows or writes a second are too many for: what it can be cut into
+/// depends on rates.
+fn limited(seed: u64) -> (String, Model, Options) {
+    let (about, mut model, mut options) = mild(seed);
+    options.target = crate::design::target::named("cassandra").unwrap();
+    let limits = &mut options.target.limits;
+    limits.partition_rows = Some(2_000.0);
+    let few = |t: &mut crate::design::target::Throughput| t.per_second = 12.0;
+    limits.partition_writes.iter_mut().for_each(few);
+    model.timed = true;
+    (format!("{about}with limits\n"), model, options)
+}
+
+/// What is asked about a design is asked about that one, structure by structure.
+#[test]
+fn a_design_with_limits_is_studied_as_it_is() {
+    let mut cut = 0;
+    for seed in seeds() {
+        let (about, model, options) = limited(seed);
+        let Ok(chosen) = design(&model, &options) else {
+            continue;
+        };
+        let split = chosen.model_of(&model);
+        let study = Study::of(&split, &options, &chosen).unwrap();
+        let names = |d: &Design| {
+            d.structures
+                .iter()
+                .map(|s| s.name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(study.design()), names(&chosen), "{about}");
+        assert!(near(study.design().total, chosen.total), "{about}");
+        let is_cut = |s: &Structure| crate::design::spread::spread(&split, s).is_some();
+        cut += usize::from(chosen.structures.iter().any(is_cut));
+    }
+    assert!(cut > 30, "{cut} designs with structures that are cut");
+}
+
+/// On a target with limits, a structure is there on one side of a flip and not on the other, but for
+/// how it is cut: told by designs made at these rates, and by keys alone.
+#[test]
+fn a_design_with_limits_flips_where_the_study_says() {
+    let key = |model: &Model, s: &Structure| {
+        let cut = |e: &&Expr| match e {
+            Expr::Call(..) => false,
+            // The numbers of sub-partitions are attributes of no model that a person wrote.
+            Expr::Path { leaf, .. } => {
+                !matches!(leaf, Leaf::Attribute(a, _) if a.index() >= model.attributes.len())
+            }
+            _ => true,
+        };
+        let own: Vec<Expr> = s.key().filter(cut).cloned().collect();
+        (s.anchor, s.over.clone(), s.filter.clone(), s.kind, own)
+    };
+    let mut found = 0;
+    for seed in seeds().take(250) {
+        let (about, model, options) = limited(seed);
+        let Ok(chosen) = design(&model, &options) else {
+            continue;
+        };
+        let split = chosen.model_of(&model);
+        let study = Study::of(&split, &options, &chosen).unwrap();
+        for (at, s) in chosen.structures.iter().enumerate() {
+            let rounded = |e: &Expr| matches!(e, Expr::Call(..));
+            // A group by a rounded time is not told from one that is cut by it.
+            if s.key().any(rounded) {
+                continue;
+            }
+            let flips = study.flips(Choice::Structure(at)).found.into_iter();
+            for flip in flips.filter(|f| f.proven) {
+                found += 1;
+                let told = format!("{about}{}: {flip:?}", s.name);
+                let up = flip.at > flip.rate;
+                for (away, kept) in [(0.985, up), (1.015, !up)] {
+                    let here = at_rate(&model, &flip.statement, flip.at * away);
+                    let made = design(&here, &options).unwrap();
+                    let built = made
+                        .structures
+                        .iter()
+                        .any(|t| key(&model, t) == key(&model, s));
+                    assert_eq!(built, kept, "{told} at {away}");
+                }
+            }
+        }
+    }
+    assert!(found > 20, "{found} flips");
 }
