@@ -1025,3 +1025,22 @@ fn a_key_of_a_one_to_one_reference_is_complete() {
     assert!(overwrites("-> User ? as profile (max 1)", "owner"));
     assert!(overwrites("-> User as profiles (avg 1, max 2)", "owner"));
 }
+
+/// What stands behind the path of a shape is written without it once, also where the path goes on as
+/// it began.
+#[test]
+fn a_path_that_repeats_is_printed_as_it_was_read() {
+    let text = "model m\nentity Staff (1k) {\n  id bigint key\n  pay bigint\n  \
+                boss -> Staff? as reports (avg 3, max 50)\n}\n\
+                schema s {\n  staff lists Staff by id keep pay, boss\n  \
+                above lists Staff by id order by pay keep boss { count(boss.boss.reports.pay) as n, \
+                boss.reports { pay, count(boss.reports) as m } as r } as b\n}\n";
+    let (model, found) = querent_compiler::parse("m", text);
+    let model = model.unwrap_or_else(|| panic!("{found:?}"));
+    let schema = &model.schemas[0];
+    let printed = querent_compiler::design::source::schema(&model, "s", &schema.structures);
+    let again = text[..text.find("schema").unwrap()].to_owned() + &printed;
+    let (read, found) = querent_compiler::parse("m", &again);
+    let read = read.unwrap_or_else(|| panic!("{again}: {found:?}"));
+    assert_eq!(read.schemas[0].structures, schema.structures, "{printed}");
+}

@@ -78,7 +78,13 @@ impl<'a> Printer<'a> {
         p
     }
 
-    pub(super) fn prefix(&self, node: NodeId) -> String {
+    /// The path to a node, as it is written.
+    pub(super) fn path_to(&self, node: NodeId) -> String {
+        let path = self.behind(self.prefix(node));
+        path.trim_end_matches('@').to_owned()
+    }
+
+    fn prefix(&self, node: NodeId) -> String {
         self.prefixes
             .get(node as usize)
             .cloned()
@@ -187,7 +193,7 @@ impl<'a> Printer<'a> {
         } else {
             join(&mut text, &many);
         }
-        self.behind(text)
+        text
     }
 
     /// A path extended by steps; and whether it still stands at a link, of which the next name is
@@ -245,13 +251,7 @@ impl<'a> Printer<'a> {
                 let arg = match &a.arg {
                     Some(arg) => inner.expr(arg),
                     None if a.over.is_empty() => "*".to_string(),
-                    None => inner
-                        .prefixes
-                        .last()
-                        .cloned()
-                        .unwrap_or_default()
-                        .trim_end_matches('@')
-                        .to_string(),
+                    None => inner.path_to(a.over.len() as NodeId),
                 };
                 match (a.function, a.distinct) {
                     (AggregateFn::Only, _) => arg,
@@ -261,9 +261,9 @@ impl<'a> Printer<'a> {
             }
             Expr::Nested(from, query) => {
                 let inner = self.inner(*from, &query.over);
-                let path = inner.prefix(query.subject);
+                let path = inner.path_to(query.subject);
                 let items: Vec<&str> = query.select.iter().map(|i| i.name.as_str()).collect();
-                format!("{} {{ {} }}", path.trim_end_matches('@'), items.join(", "))
+                format!("{path} {{ {} }}", items.join(", "))
             }
             Expr::Shape { items, .. } => {
                 let items: Vec<&str> = items.iter().map(|i| i.name.as_str()).collect();
@@ -372,8 +372,7 @@ impl<'a> Printer<'a> {
             Pred::Exists { from, over, filter } => {
                 let inner = self.inner(*from, over);
                 let last = over.len() as NodeId;
-                let path = inner.prefix(last);
-                let path = path.trim_end_matches('@');
+                let path = inner.path_to(last);
                 match filter {
                     Some(f) => format!("any {path} ({})", inner.inside(last).pred(f)),
                     None => format!("any {path}"),

@@ -80,8 +80,7 @@ pub(super) fn over(printer: &Printer, s: &Structure) -> Vec<String> {
     if named == all {
         return vec![];
     }
-    let path = |&node: &NodeId| printer.prefix(node).trim_end_matches('@').to_owned();
-    all.iter().map(path).collect()
+    all.iter().map(|&node| printer.path_to(node)).collect()
 }
 
 fn nodes(expr: &Expr, walk: &mut dyn FnMut(NodeId)) {
@@ -101,9 +100,9 @@ pub(super) fn column(printer: &Printer, expr: &Expr) -> String {
     match expr {
         Expr::Nested(from, query) => {
             let inner = printer.inner(*from, &query.over);
-            let path = inner.prefix(query.subject);
+            let path = inner.path_to(query.subject);
             let body = body(&inner.inside(query.subject), query);
-            format!("{} {{ {body} }}", path.trim_end_matches('@'))
+            format!("{path} {{ {body} }}")
         }
         Expr::Shape { present, items } => {
             let path = printer.expr(&printer.whole(present));
