@@ -332,3 +332,68 @@ change add (5/s) insert Prod
         assert!(at <= any * (1.0 + 1e-9), "{name}: {at}, {any} with any");
     }
 }
+
+/// A counter that changes often, beside a text that is long.
+#[test]
+fn a_counter_beside_a_long_text() {
+    no_dearer_than_by_hand(
+        "model blog
+entity Post (1M) {
+  id     uuid key
+  title  text(60, max 200)
+  body   text(8000, max 60k)
+  views  bigint
+}
+question read (100/s)  select title, body, views from Post where id = $id
+question seen (50/s)   select views from Post where id = $id
+change view (2k/s)     update Post set views = views + 1 where id = $id
+change write (1/s)     insert Post
+schema hand {
+  post  lists Post by id keep title, body
+  views lists Post by id keep views
+}
+",
+        &ALL,
+    );
+}
+
+/// A home is divided where that pays, and nowhere else: both parts are named, found by the same key,
+/// and keep each fact once.
+#[test]
+fn a_home_is_divided_where_that_pays() {
+    let text = |rate: &str| {
+        format!(
+            "model blog
+entity Post (1M) {{ id uuid key  title text(60)  body text(8000, max 60k)  views bigint }}
+question read (100/s)  select title, body, views from Post where id = $id
+change view ({rate})   update Post set views = views + 1 where id = $id
+change write (1/s)     insert Post
+"
+        )
+    };
+    let made = |rate: &str| {
+        let (model, _) = querent_compiler::parse("m", &text(rate));
+        design(&model.unwrap(), &Options::embedded()).unwrap()
+    };
+    let names = |rate: &str| {
+        let structures = made(rate).structures.into_iter();
+        structures.map(|s| s.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("2k/s"), ["post_views", "post"]);
+    assert_eq!(names("1/h"), ["post"]);
+    let divided = made("2k/s");
+    let facts: Vec<String> = divided
+        .notes
+        .iter()
+        .flat_map(|n| n.home_of.clone())
+        .collect();
+    let mut sorted = facts.clone();
+    sorted.sort();
+    assert_eq!(sorted, ["Post.body", "Post.id", "Post.title", "Post.views"]);
+    for note in &divided.notes {
+        assert!(
+            note.techniques.contains(&"blob-apart".to_owned()),
+            "{note:?}"
+        );
+    }
+}

@@ -128,6 +128,12 @@ pub fn run(seed: u64, effort: Effort) -> Result<Steps, String> {
             *steps.entry(what.to_owned()).or_default() += n;
         }
     }
+    let all = &schema.design.structures;
+    let divided = |s: &Structure| {
+        let alike = |t: &&Structure| t.same_rows(s);
+        all.iter().filter(alike).count() > 1
+    };
+    *steps.entry("homes in parts".into()).or_default() += all.iter().filter(|s| divided(s)).count();
     let left_out = numbers_left_out(&script, &schema);
     *steps.entry("numbers left out".into()).or_default() += left_out;
     Ok(steps)

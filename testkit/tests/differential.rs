@@ -37,7 +37,7 @@ fn run_all(count: u64, effort: Effort) -> Steps {
 
 /// Every step that a plan can have, what only schemas by hand have, and rows that are put without a
 /// number.
-const STEPS: [&str; 30] = [
+const STEPS: [&str; 31] = [
     "get",
     "follow",
     "scan",
@@ -68,6 +68,7 @@ const STEPS: [&str; 30] = [
     "groups from the far end",
     "numbers left out",
     "conditions in stages",
+    "homes in parts",
 ];
 
 /// What lists of values make of partitions that are cut.

@@ -1,7 +1,7 @@
 //! `querent explain --format json`: the same facts as the text, for programs.
 
 use super::named::Named;
-use super::reasons::{self, differences, only};
+use super::reasons::{self, differences};
 use super::upkeep::{self, Upkeep};
 use super::versus::{added, statements};
 use crate::designing::Designed;
@@ -40,8 +40,8 @@ fn question(designed: &Designed, study: &Study, at: usize) -> Json {
             "by_itself": plan.by_itself(),
             "total": other.total,
             "plan": other.plan_steps(model, &plan.plan),
-            "built": names(&only(&other, design)),
-            "dropped": names(&only(design, &other)),
+            "built": names(&other.beyond(design)),
+            "dropped": names(&design.beyond(&other)),
         }))
     });
     let found = reasons::flips(study, Choice::Question(at));
@@ -112,7 +112,7 @@ fn structure(designed: &Designed, study: &Study, at: usize) -> Json {
             json!({
                 "total": other.total,
                 "statements": differing,
-                "built": names(&only(other, design)),
+                "built": names(&other.beyond(design)),
             })
         }
     };
@@ -180,8 +180,8 @@ pub(crate) fn versus(ours: &Designed, other: &Designed, wanted: Option<&str>) ->
         "total": ours.design.total,
         "other": other.design.total,
         "statements": compared,
-        "only_in_design": names(&only(&ours.design, &other.design)),
-        "only_in_other": names(&only(&other.design, &ours.design)),
+        "only_in_design": names(&ours.design.beyond(&other.design)),
+        "only_in_other": names(&other.design.beyond(&ours.design)),
         "added_to_other": added(other),
     }))
 }

@@ -10,7 +10,6 @@ use crate::words::plan::{self, Teller};
 use crate::words::{self, number, structure};
 use querent_compiler::design::study::{Choice, End, Flips, Study};
 use querent_compiler::design::{Design, WritePlan};
-use querent_compiler::view::Structure;
 use std::io::{self, Write};
 
 /// Of a structure: which changes keep it true, what everything would cost without it, and at which
@@ -248,7 +247,7 @@ pub(crate) fn of_change(
 fn print_total(designed: &Designed, other: &Design, out: &mut impl Write) -> io::Result<()> {
     let (ours, theirs) = (designed.design.total, other.total);
     if as_cheap(designed, other) {
-        let instead = only(other, &designed.design);
+        let instead = other.beyond(&designed.design);
         let why = match instead.as_slice() {
             [] => "what is there does the same",
             [_] => "another structure does the same",
@@ -367,7 +366,7 @@ fn print_instead(
     colour: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let built = only(other, &designed.design);
+    let built = other.beyond(&designed.design);
     if built.is_empty() {
         return Ok(());
     }
@@ -380,12 +379,6 @@ fn print_instead(
         ]);
     }
     grid.print(colour, out)
-}
-
-/// The structures of a design that another one does not have.
-pub(crate) fn only<'d>(of: &'d Design, without: &Design) -> Vec<&'d Structure> {
-    let known = |s: &Structure| without.structures.iter().any(|t| t.same_rows(s));
-    of.structures.iter().filter(|s| !known(s)).collect()
 }
 
 fn print_flips(

@@ -1,7 +1,6 @@
 //! `querent explain --vs`: two schemas of one model under the same questions and changes.
 
 use super::design::{rate, rate_title, total};
-use super::reasons::only;
 use crate::designing::{Designed, given, model_of};
 use crate::model_files::ModelFiles;
 use crate::terminal::{Terminal, paint};
@@ -125,7 +124,7 @@ pub(crate) fn print(
         ("Only in the design", ours, other),
         ("Only in the other", other, ours),
     ] {
-        let found = only(&of.design, &without.design);
+        let found = of.design.beyond(&without.design);
         if found.is_empty() {
             continue;
         }

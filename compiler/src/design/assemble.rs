@@ -173,7 +173,7 @@ pub(super) fn assemble(
         let served = serves.get(&shape).map(|s| s.iter().cloned().collect());
         notes.push(Note {
             serves: served.unwrap_or_default(),
-            techniques: build::techniques(model, s)
+            techniques: build::techniques(model, s, &mapping.structures)
                 .into_iter()
                 .map(String::from)
                 .collect(),

@@ -46,8 +46,13 @@ impl Mapping {
                 map.insert(key + old, (key + new) as u16);
             }
             if s.name.is_empty() {
-                let identity = super::shape::is_identity(planner.model, &s);
-                s.name = unique_name(planner.model, &s, identity, &mut names);
+                let candidate = planner.shapes.all.get(shape);
+                let named = match candidate {
+                    Some(c) if c.is_own_part() => Named::Part,
+                    Some(c) if c.identity => Named::Home,
+                    _ => Named::Other,
+                };
+                s.name = unique_name(planner.model, &s, named, &mut names);
             }
             m.ids.insert(shape, m.structures.len() as StructureId);
             m.structures.push(s);
@@ -338,13 +343,18 @@ impl Mapping {
     }
 }
 
-/// `post` for a home, `post_by_category_name` for another way in, `post_count_by_…` for groups.
-fn unique_name(
-    model: &Model,
-    s: &Structure,
-    identity: bool,
-    taken: &mut BTreeSet<String>,
-) -> String {
+/// What a structure is named as.
+#[derive(Clone, Copy)]
+enum Named {
+    Home,
+    /// A part of a home, after what it keeps.
+    Part,
+    Other,
+}
+
+/// `post` for a home, `post_views` for a part of it, `post_by_category_name` for another way in,
+/// `post_count_by_…` for groups.
+fn unique_name(model: &Model, s: &Structure, named: Named, taken: &mut BTreeSet<String>) -> String {
     let printer = Printer::of_structure(model, s);
     let entity = snake(&model.entity(s.anchor).name);
     let parts: Vec<String> = s
@@ -357,8 +367,13 @@ fn unique_name(
         })
         .collect();
     let ordered = s.clustering.first().map(|(e, _)| snake(&printer.expr(e)));
-    let base = match (s.kind, identity) {
-        (Kind::Lists, true) => entity,
+    let base = match (s.kind, named) {
+        (Kind::Lists, Named::Home) => entity,
+        (Kind::Lists, Named::Part) => {
+            let kept = s.columns.iter().map(|e| snake(&printer.expr(e)));
+            let names: Vec<String> = std::iter::once(entity).chain(kept).collect();
+            names.join("_")
+        }
         (Kind::Groups, _) if totals(model, s).is_some() => {
             format!("{entity}_splits_by_{}", parts.join("_"))
         }
@@ -416,8 +431,8 @@ fn snake(name: &str) -> String {
     out.trim_matches('_').to_string()
 }
 
-/// The techniques that a structure is made of, by name.
-pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
+/// The techniques that a structure is made of beside all others, by name.
+pub(crate) fn techniques(model: &Model, s: &Structure, all: &[Structure]) -> Vec<&'static str> {
     let identity = super::shape::is_identity(model, s);
     let copied = |e: &Expr| match e {
         Expr::Path { steps, leaf, .. } => !steps.is_empty() && !is_key_leaf(model, steps, leaf),
@@ -437,6 +452,10 @@ pub(crate) fn techniques(model: &Model, s: &Structure) -> Vec<&'static str> {
     });
     let list: Vec<(&'static str, bool)> = vec![
         ("index-table", !identity && s.kind == Kind::Lists),
+        (
+            "blob-apart",
+            identity && all.iter().filter(|t| t.same_rows(s)).count() > 1,
+        ),
         (
             "inverted-search",
             !s.over.is_empty() && s.kind == Kind::Groups,

@@ -19,6 +19,7 @@ mod lint;
 mod marks;
 mod named;
 mod options;
+mod parts;
 mod plan;
 pub mod popular_key;
 mod prepare;
@@ -145,7 +146,41 @@ impl Design {
         read.map(|s| s.name.clone()).collect()
     }
 
-    /// The same by their positions.
+    /// Its structures that another design does not have. Of a home in two parts the larger one is the
+    /// home where the other design has it whole; where both have parts, they are the same if the same
+    /// facts live there.
+    pub fn beyond<'d>(&'d self, other: &Design) -> Vec<&'d Structure> {
+        let own = self.structures.iter().enumerate();
+        let missing = own.filter(|(at, s)| {
+            let parts = self.alike(s);
+            let there = other.alike(s);
+            match (parts.as_slice(), there.as_slice()) {
+                (_, []) => true,
+                ([_], _) => false,
+                (_, [_]) => parts.first() != Some(at),
+                _ => {
+                    let facts =
+                        |d: &'_ Design, at: usize| d.notes.get(at).map(|n| n.home_of.clone());
+                    let own = facts(self, *at);
+                    !there.iter().any(|&at| facts(other, at) == own)
+                }
+            }
+        });
+        missing.map(|(_, s)| s).collect()
+    }
+
+    /// The structures with the same rows, by their positions, the one that keeps most first.
+    fn alike(&self, s: &Structure) -> Vec<usize> {
+        let all = self.structures.iter().enumerate();
+        let mut alike: Vec<(usize, usize)> = all
+            .filter(|(_, t)| t.same_rows(s))
+            .map(|(at, t)| (t.columns.len(), at))
+            .collect();
+        alike.sort_by_key(|(columns, at)| (std::cmp::Reverse(*columns), *at));
+        alike.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// The structures that a question reads, by their positions.
     pub(crate) fn structures_read_by(&self, question: usize) -> BTreeSet<usize> {
         let plan = self.plans.get(question);
         let read = plan.into_iter().flat_map(|p| p.plan.reads());

@@ -13,7 +13,7 @@ use super::options::Planner;
 use super::shape::{Requirement, ShapeId, skeleton};
 use super::spread::{FILL, directory, spread, unspread};
 use super::stats::{Extent, Stats};
-use super::{Design, Options, StructureId, select::Home};
+use super::{Design, Options, StructureId, parts, select::Home};
 use crate::model::{AttributeId, EntityId, Expr, Leaf, Model, Split, own};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
@@ -158,6 +158,9 @@ impl Planner<'_> {
                 needed.push(totals.map(built).collect());
             }
             out.insert(shape, needed);
+        }
+        for (part, needed) in parts::companions(self) {
+            out.entry(part).or_default().extend(needed);
         }
         out
     }

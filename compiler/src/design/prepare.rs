@@ -10,7 +10,7 @@ use super::sizes::Subject;
 use super::spread::spread;
 use super::stats::Extent;
 use super::target::Support;
-use super::{DesignError, Options, change, expiry, named, support};
+use super::{DesignError, Options, change, expiry, named, parts, support};
 use crate::model::{Change, Expr, Leaf, Model, Type};
 use crate::view::{Kind, Structure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -308,6 +308,10 @@ pub(super) fn candidates<'m>(
     if options.given.is_none() {
         planner.growing = true;
         standing(&mut planner);
+        if !options.lossy {
+            // What keeps only what questions read has no homes that could be divided.
+            parts::divide_homes(&mut planner, mix);
+        }
         let found = round(&mut planner).complete(model)?;
         // What limits refuse to these plans is known before all of them are there.
         found.tried(&planner, mix);
@@ -450,7 +454,7 @@ fn round(planner: &mut Planner) -> Enumerated {
 }
 
 /// What a statement weighs in a mix.
-fn weight(rates: &[f64], mix: usize) -> f64 {
+pub(super) fn weight(rates: &[f64], mix: usize) -> f64 {
     rates.get(mix).or(rates.first()).copied().unwrap_or(0.0)
 }
 

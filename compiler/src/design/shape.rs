@@ -20,8 +20,29 @@ pub(crate) struct Shape {
     pub(crate) identity: bool,
     /// Given by a person: it keeps the columns that it has.
     pub(crate) given: bool,
-    /// What it may keep beside the columns that it has; none: whatever a plan can use.
-    may_keep: Option<Vec<Expr>>,
+    /// What it may keep beside the columns that it has.
+    may_keep: Keeps,
+    /// It is one of two parts of a home: the other one, which keeps all that it does not.
+    pub(crate) other_part: Option<ShapeId>,
+}
+
+/// What a candidate may keep.
+#[derive(Clone, Debug)]
+enum Keeps {
+    /// Whatever a plan can use.
+    Anything,
+    Only(Vec<Expr>),
+    AllBut(Vec<Expr>),
+}
+
+impl Keeps {
+    fn allows(&self, expr: &Expr) -> bool {
+        match self {
+            Keeps::Anything => true,
+            Keeps::Only(all) => all.contains(expr),
+            Keeps::AllBut(others) => !others.contains(expr),
+        }
+    }
 }
 
 /// The table of candidates. Equal shapes are one entry.
@@ -59,10 +80,32 @@ impl Requirement {
     }
 }
 
+impl Shape {
+    /// Whether it is the part of a home that keeps something of its own, and not all the rest.
+    pub(crate) fn is_own_part(&self) -> bool {
+        self.other_part.is_some() && matches!(self.may_keep, Keeps::Only(_))
+    }
+}
+
 impl Shapes {
     /// The shape with this skeleton, if there is one; one that was given comes first.
     pub(crate) fn known(&self, skeleton: &Structure) -> Option<ShapeId> {
         self.alike(skeleton).next()
+    }
+
+    /// The shape with this skeleton that a structure was made of: one that was given with its columns,
+    /// of a home in parts the part that keeps them.
+    pub(crate) fn keeping(&self, structure: &Structure, part: bool) -> Option<ShapeId> {
+        let keeps = |shape: &ShapeId| {
+            self.all.get(*shape).is_some_and(|s| {
+                let columns = || structure.columns.iter();
+                let given = s.given && columns().eq(&s.structure.columns);
+                let kept = || columns().all(|e| s.may_keep.allows(e));
+                given || part && s.other_part.is_some() && kept()
+            })
+        };
+        let found = self.alike(structure).find(keeps);
+        found.or_else(|| self.known(structure))
     }
 
     /// The shapes with this skeleton.
@@ -117,25 +160,60 @@ impl Shapes {
 
     /// The shape with this skeleton whose columns are open, new or known.
     pub(crate) fn intern(&mut self, model: &Model, skeleton: Structure) -> ShapeId {
-        let open = |shape: &ShapeId| self.all.get(*shape).is_some_and(|s| !s.given);
+        let open = |shape: &ShapeId| {
+            let shape = self.all.get(*shape);
+            shape.is_some_and(|s| !s.given && s.other_part.is_none())
+        };
         if let Some(known) = self.alike(&skeleton).find(open) {
             return known;
         }
         let identity = is_identity(model, &skeleton);
-        let may_keep = self.facts_only.then(|| facts(model, skeleton.anchor));
+        let may_keep = match self.facts_only {
+            true => Keeps::Only(facts(model, skeleton.anchor)),
+            false => Keeps::Anything,
+        };
         self.push(Shape {
             structure: skeleton,
             identity,
             given: false,
             may_keep,
+            other_part: None,
         })
+    }
+
+    /// Two parts of a home, of which the first keeps this and the second all else: one is never there
+    /// without the other.
+    pub(crate) fn divide(&mut self, home: &Structure, own: Vec<Expr>) {
+        let first = self.all.len();
+        let parts = [Keeps::Only(own.clone()), Keeps::AllBut(own)];
+        for (may_keep, other) in parts.into_iter().zip([first + 1, first]) {
+            self.push(Shape {
+                structure: home.clone(),
+                identity: true,
+                given: false,
+                may_keep,
+                other_part: Some(other),
+            });
+        }
+    }
+
+    /// Whether a candidate is one of two parts of a home.
+    pub(crate) fn is_part(&self, shape: ShapeId) -> bool {
+        self.all.get(shape).is_some_and(|s| s.other_part.is_some())
+    }
+
+    /// Whether a candidate keeps an expression, or may.
+    pub(crate) fn may_keep(&self, shape: ShapeId, expr: &Expr) -> bool {
+        self.all
+            .get(shape)
+            .is_some_and(|s| s.may_keep.allows(expr) || s.structure.values().any(|e| e == expr))
     }
 
     /// From now on what was added may keep anything, too.
     pub(crate) fn open(&mut self) {
         self.facts_only = false;
         let added = self.all.iter_mut().filter(|s| !s.given);
-        added.for_each(|s| s.may_keep = None);
+        added.for_each(|s| s.may_keep = Keeps::Anything);
     }
 
     /// A structure as it was given, with its name and columns. A home has room for what nobody
@@ -155,7 +233,8 @@ impl Shapes {
             structure,
             identity,
             given: true,
-            may_keep: Some(may_keep),
+            may_keep: Keeps::Only(may_keep),
+            other_part: None,
         })
     }
 
@@ -177,7 +256,7 @@ impl Shapes {
             ));
         }
         let known = structure.columns.iter().position(|e| e == expr);
-        let allowed = may_keep.as_ref().is_none_or(|all| all.contains(expr));
+        let allowed = may_keep.allows(expr);
         if known.is_none() && !allowed {
             return None;
         }
@@ -206,7 +285,7 @@ impl Shapes {
     pub(crate) fn whole_of(&self, shape: ShapeId, expr: &Expr) -> Option<(Expr, Vec<u16>)> {
         let Shape {
             structure,
-            may_keep: Some(allowed),
+            may_keep: Keeps::Only(allowed),
             ..
         } = self.all.get(shape)?
         else {

@@ -9,10 +9,9 @@ use super::options::PlanOption;
 use super::prepare::Prepared;
 use super::redesign::Redesign;
 use super::select::{Programme, Reader, Selection};
-use super::shape::ShapeId;
+use super::shape::{Shape, ShapeId};
 use super::{Design, DesignError, Made, Options, make, mix_of, remake};
 use crate::model::Model;
-use crate::view::Structure;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -247,9 +246,11 @@ impl<'m> Study<'m> {
     /// A candidate, and those with the same key parts one behind another.
     fn twins(&self, shape: ShapeId) -> BTreeSet<ShapeId> {
         let shapes = &self.prepared.planner().shapes;
-        let of = shapes.get(shape);
+        let Some(of) = shapes.all.get(shape) else {
+            return BTreeSet::new();
+        };
         let all = shapes.all.iter().enumerate();
-        let twins = all.filter(|(_, s)| twin(&s.structure, of));
+        let twins = all.filter(|(_, s)| twin(s, of));
         twins.map(|(id, _)| id).collect()
     }
 
@@ -260,7 +261,7 @@ impl<'m> Study<'m> {
         let mut firsts: Vec<ShapeId> = Vec::with_capacity(all.len());
         for (id, shape) in all.iter().enumerate() {
             let mut before = all.iter().take(id);
-            let first = before.position(|s| twin(&s.structure, &shape.structure));
+            let first = before.position(|s| twin(s, shape));
             firsts.push(first.unwrap_or(id));
         }
         firsts
@@ -525,18 +526,21 @@ impl<'m> Study<'m> {
             (Choice::Question(at), Ok(other)) => other.read_by(at),
             _ => vec![],
         };
-        let other: Vec<_> = other.map_or(vec![], |d| d.structures);
-        let missing = |of: &[Structure], from: &[Structure]| {
-            let known = |s: &Structure| from.iter().any(|t| t.same_rows(s));
-            let missing = of.iter().filter(|s| !known(s));
-            missing.map(|s| s.name.clone()).collect()
+        let names = |of: &Design, other: &Design| {
+            let beyond = of.beyond(other).into_iter();
+            beyond.map(|s| s.name.clone()).collect::<Vec<_>>()
+        };
+        let other = other.ok();
+        let (built, dropped) = match &other {
+            Some(other) => (names(other, &self.design), names(&self.design, other)),
+            None => (vec![], vec![]),
         };
         Flip {
             statement: self.statement(statement).cloned().unwrap_or_default(),
             rate: met.rate,
             at: met.at,
-            built: missing(&other, &self.design.structures),
-            dropped: missing(&self.design.structures, &other),
+            built,
+            dropped,
             reads,
             proven: met.proven,
         }
@@ -575,9 +579,7 @@ impl<'m> Study<'m> {
 /// What was made again, about the design that is there, where another one that costs the same was
 /// made: what is told is told of the one that people see.
 fn about<'m>(mut made: Made<'m>, options: &Options, design: &Design) -> Made<'m> {
-    let has = |of: &Design, s: &Structure| of.structures.iter().any(|t| t.same_rows(s));
-    let made_same = made.design.structures.iter().all(|s| has(design, s));
-    if made_same && design.structures.iter().all(|s| has(&made.design, s)) {
+    if made.design.beyond(design).is_empty() && design.beyond(&made.design).is_empty() {
         return made;
     }
     let programme = made.prepared.programme(options);
@@ -612,9 +614,12 @@ fn by_twins(shapes: &BTreeSet<ShapeId>, twins: &[ShapeId]) -> BTreeSet<ShapeId> 
 }
 
 /// Whether two candidates differ in no more than the direction of an order or where the partition
-/// key ends.
-fn twin(a: &Structure, b: &Structure) -> bool {
-    a.anchor == b.anchor
+/// key ends. A part of a home is like no other.
+fn twin(one: &Shape, other: &Shape) -> bool {
+    let (a, b) = (&one.structure, &other.structure);
+    let whole = one.other_part.is_none() && other.other_part.is_none();
+    (whole || std::ptr::eq(one, other))
+        && a.anchor == b.anchor
         && a.over == b.over
         && a.filter == b.filter
         && a.kind == b.kind

@@ -198,12 +198,7 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
     }
 
     fn home(&self, entity: EntityId) -> Option<StructureId> {
-        self.schema
-            .access
-            .homes
-            .get(&entity)
-            .and_then(|h| h.first())
-            .copied()
+        self.schema.access.present.get(&entity).copied()
     }
 
     fn structure(&self, id: StructureId) -> Result<&'s Structure, FactError> {

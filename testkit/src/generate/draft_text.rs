@@ -137,7 +137,7 @@ impl Draft {
             Ty::Float => "float".to_owned(),
             Ty::Decimal => "decimal".to_owned(),
             Ty::Text => "text(8, max 60)".to_owned(),
-            Ty::Blob => "blob(8, max 60)".to_owned(),
+            Ty::Blob => "blob(600, max 2000)".to_owned(),
             Ty::Date => "date".to_owned(),
             Ty::Timestamp => "timestamp".to_owned(),
             Ty::Uuid => "uuid".to_owned(),

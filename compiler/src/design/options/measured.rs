@@ -50,7 +50,7 @@ impl Planner<'_> {
         let measured = || {
             let s = self.shapes.get(shape);
             if self.shapes.all.get(shape).is_some_and(|s| s.identity) {
-                return self.home_width(s.anchor);
+                return self.kept_width(shape);
             }
             let scope = Scope::new(self.model, s.anchor, &s.over);
             s.key().map(|e| self.stats.bytes(&scope, e).avg).sum()

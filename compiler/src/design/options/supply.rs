@@ -3,8 +3,9 @@
 
 use super::{Fetched, Planner, Source, State};
 use crate::design::plan::{Estimate, Get, Op, StructureId, Term};
-use crate::design::shape::{Requirement, ShapeId, key_paths, names_instance};
-use crate::model::{EntityId, Expr, Leaf, NodeId, ReferenceId, Type};
+use crate::design::shape::{Requirement, ShapeId, field_paths, key_paths, names_instance};
+use crate::design::widths::type_bytes;
+use crate::model::{EntityId, Expr, Field, Leaf, NodeId, ReferenceId, Type};
 use crate::view::Kind;
 use crate::view::typing::{NodeType, Scope, inner};
 use std::rc::Rc;
@@ -116,7 +117,8 @@ impl Planner<'_> {
             && start.element.is_empty()
             && self.can_copy(*shape)
         {
-            out.extend(self.take_from(&state, *shape, at, 0, &missing));
+            let row = (*shape, at.as_slice(), 0);
+            out.extend(self.take_all_or_part(&state, scope, start, nearest, row, &missing));
         }
         for f in fetched {
             if f.element == start.element && start.steps.starts_with(&f.steps) {
@@ -133,12 +135,14 @@ impl Planner<'_> {
                 .filter(|f| f.element == start.element && f.steps == prefix)
                 .map(|f| f.shape)
                 .collect();
-            if known.iter().any(|&shape| !self.is_given(shape)) {
+            let whole = |shape: &ShapeId| !self.is_given(*shape) && !self.shapes.is_part(*shape);
+            if known.iter().any(whole) {
                 continue;
             }
             for (next, shape) in self.fetch(&state, scope, start, prefix) {
                 if !known.contains(&shape) {
-                    out.extend(self.take_from(&next, shape, &[], prefix.len(), &missing));
+                    let row = (shape, &[][..], prefix.len());
+                    out.extend(self.take_all_or_part(&next, scope, start, nearest, row, &missing));
                 }
             }
         }
@@ -155,6 +159,40 @@ impl Planner<'_> {
             return states;
         }
         out
+    }
+
+    /// The state with the atoms as columns of a candidate (so many steps before their paths, or into
+    /// them); of a part of a home with those that it keeps, and the others from elsewhere.
+    fn take_all_or_part(
+        &mut self,
+        state: &State,
+        scope: &Scope,
+        start: &PathStart,
+        nearest: usize,
+        (shape, before, skip): (ShapeId, &[ReferenceId], usize),
+        missing: &[&Expr],
+    ) -> Vec<State> {
+        if let Some(all) = self.take_from(state, shape, before, skip, missing) {
+            return vec![all];
+        }
+        if self.is_given(shape) || !self.shapes.is_part(shape) {
+            return vec![];
+        }
+        let keeps = |atom: &&&Expr| {
+            let relative = relative(atom, before, skip);
+            relative.is_some_and(|e| {
+                self.shapes.may_keep(shape, &e) || self.shapes.whole_of(shape, &e).is_some()
+            })
+        };
+        let (own, others): (Vec<&Expr>, Vec<&Expr>) =
+            missing.iter().copied().partition(|a| keeps(&a));
+        if own.is_empty() {
+            return vec![];
+        }
+        let Some(some) = self.take_from(state, shape, before, skip, &own) else {
+            return vec![];
+        };
+        self.supply_group(some, scope, start, nearest, &others)
     }
 
     /// How many steps into its path an atom is kept: at its end, or for a part of a key where the
@@ -258,10 +296,11 @@ impl Planner<'_> {
             self.supply(state.clone(), scope, &keys)
         };
         let root = self.model.entity(entity).root;
-        // Those that were given may keep what no other does.
+        // Those that were given may keep what no other does, and parts keep less than others.
         let keyed = self.shapes.keyed_by(root).iter().copied();
-        let (given, open): (Vec<ShapeId>, Vec<ShapeId>) = keyed.partition(|&s| self.is_given(s));
-        let homes: Vec<ShapeId> = given
+        let special = |s: &ShapeId| self.is_given(*s) || self.shapes.is_part(*s);
+        let (special, open): (Vec<ShapeId>, Vec<ShapeId>) = keyed.partition(special);
+        let homes: Vec<ShapeId> = special
             .into_iter()
             .chain(open.into_iter().take(HOMES))
             .collect();
@@ -298,7 +337,7 @@ impl Planner<'_> {
             })
             .collect();
         let mut next = state.clone();
-        let (among, width) = (self.rows_of(home), self.home_width(structure.anchor));
+        let (among, width) = (self.rows_of(home), self.width_of(home));
         let cost = self.read_cost(among, next.rows, next.rows, width);
         next.cost += cost;
         let itself = Requirement {
@@ -348,14 +387,47 @@ impl Planner<'_> {
     /// Bytes of a home row.
     pub(in crate::design) fn home_width(&self, entity: EntityId) -> f64 {
         let root = self.model.root(entity);
-        let fields = root.fields.iter().map(|f| match f {
-            crate::model::Field::Attribute(a) if self.model.split(*a).is_some() => 0.0,
-            crate::model::Field::Attribute(a) => {
-                crate::design::widths::type_bytes(self.model, &self.model.attribute(*a).ty).avg
-            }
-            _ => 8.0,
-        });
-        fields.sum()
+        root.fields.iter().map(|f| self.field_width(*f)).sum()
+    }
+
+    /// Bytes of a row of a home: of a part of one, those of the key and of what it keeps.
+    pub(super) fn kept_width(&self, home: ShapeId) -> f64 {
+        let anchor = self.shapes.get(home).anchor;
+        if !self.shapes.is_part(home) && !self.is_given_part(home) {
+            return self.home_width(anchor);
+        }
+        let fields = self.model.root(anchor).fields.iter();
+        let kept = fields.filter(|field| self.keeps_field(home, **field));
+        kept.map(|f| self.field_width(*f)).sum()
+    }
+
+    /// Whether a home that was given is one of two parts: another one has the same rows, and each
+    /// value is in one of the two.
+    fn is_given_part(&self, home: ShapeId) -> bool {
+        let of = self.shapes.get(home);
+        let fields = self.stats.value_fields(of.anchor);
+        let parts = |other: ShapeId| {
+            let mut fields = fields.iter();
+            self.shapes.get(other).same_rows(of)
+                && fields.all(|f| self.keeps_field(home, *f) != self.keeps_field(other, *f))
+        };
+        let others = self.shapes.keyed_by(of.anchor).iter().copied();
+        let mut others = others.filter(|other| *other != home && self.is_given(*other));
+        self.is_given(home) && others.any(parts)
+    }
+
+    fn keeps_field(&self, home: ShapeId, field: Field) -> bool {
+        let paths = field_paths(self.model, field);
+        paths.iter().all(|path| self.shapes.may_keep(home, path))
+    }
+
+    /// Bytes of a field.
+    pub(in crate::design) fn field_width(&self, field: Field) -> f64 {
+        match field {
+            Field::Attribute(a) if self.model.split(a).is_some() => 0.0,
+            Field::Attribute(a) => type_bytes(self.model, &self.model.attribute(a).ty).avg,
+            Field::Reference(_) | Field::Type => 8.0,
+        }
     }
 
     fn entity_at(

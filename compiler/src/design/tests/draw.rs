@@ -31,7 +31,7 @@ impl Rng {
 /// An entity, or two of which the second refers to the first.
 pub(super) fn model(rng: &mut Rng) -> String {
     let count = |rng: &mut Rng| rng.one(&["5", "100", "3k", "80k", "2M"]);
-    let types = ["int", "bigint", "bool", "text(3)", "text(90)", "timestamp"];
+    let types = ["int", "bigint", "bool", "text(3)", "text(900)", "timestamp"];
     let attributes = |rng: &mut Rng, names: &[&'static str]| -> Vec<(&'static str, &'static str)> {
         let kept = names.iter().filter(|_| rng.chance(65));
         let kept: Vec<_> = kept.copied().collect();

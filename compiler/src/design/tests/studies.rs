@@ -72,7 +72,7 @@ fn a_design_without_a_structure_is_the_cheapest_without_it() {
             continue;
         }
         let item = |s: &Structure| {
-            let shape = programme.planner.shapes.known(s);
+            let shape = programme.planner.shapes.keeping(s, in_parts(&chosen, s));
             let mut parts = parts.iter();
             parts.position(|p| Some(p.shape) == shape && p.column.is_none())
         };
@@ -174,7 +174,13 @@ fn a_design_without_twins_is_the_cheapest_without_them() {
             let mut without = instance.clone();
             let structures = parts.iter().enumerate();
             let structures = structures.filter(|(_, p)| p.column.is_none());
-            let like = structures.filter(|(_, p)| twins(programme.planner.shapes.get(p.shape), s));
+            let shapes = &programme.planner.shapes;
+            let own = shapes.keeping(s, in_parts(&chosen, s)).unwrap();
+            // A part of a home is like nothing else.
+            let like = structures.filter(|(_, p)| match shapes.is_part(own) {
+                true => p.shape == own,
+                false => !shapes.is_part(p.shape) && twins(shapes.get(p.shape), s),
+            });
             let like: Vec<usize> = like.map(|(item, _)| item).collect();
             several += usize::from(like.len() > 1);
             without.demands.extend(like.into_iter().map(|item| Demand {
@@ -187,10 +193,11 @@ fn a_design_without_twins_is_the_cheapest_without_them() {
         for (at, best) in tried {
             let made = study.without_twins(at);
             let own = &chosen.structures[at];
+            let parts = made.iter().any(|d| in_parts(d, own)) || in_parts(&chosen, own);
             let left = made
                 .iter()
                 .flat_map(|d| &d.structures)
-                .find(|s| twins(s, own));
+                .find(|s| !parts && twins(s, own));
             assert!(left.is_none(), "{about}{} is left: {left:?}", own.name);
             let told = made.map_or(f64::INFINITY, |d| d.total);
             assert!(
@@ -233,7 +240,10 @@ fn the_next_best_plan_apart_is_the_next_best() {
             reader.options.retain(|o| {
                 let like = |a: ShapeId| {
                     let mut others = o.requires.iter();
-                    others.any(|r| twins(shapes.get(a), shapes.get(r.shape)))
+                    others.any(|r| {
+                        let whole = !shapes.is_part(a) && !shapes.is_part(r.shape);
+                        a == r.shape || whole && twins(shapes.get(a), shapes.get(r.shape))
+                    })
                 };
                 !read.iter().all(|&a| like(a))
             });
@@ -339,19 +349,23 @@ fn flips(study: &Study, changes: usize) -> Vec<Flip> {
     out
 }
 
-/// Names of structures of one design of which another has none with the same rows.
+/// Names of structures of one design that another does not have.
 fn missing(of: &Design, from: &Design) -> Vec<String> {
-    let known = |s: &Structure| from.structures.iter().any(|t| t.same_rows(s));
-    let missing = of.structures.iter().filter(|s| !known(s));
-    missing.map(|s| s.name.clone()).collect()
+    let beyond = of.beyond(from).into_iter();
+    beyond.map(|s| s.name.clone()).collect()
+}
+
+/// Whether a structure of a design is one of two parts of a home.
+fn in_parts(of: &Design, s: &Structure) -> bool {
+    of.structures.iter().filter(|t| t.same_rows(s)).count() > 1
 }
 
 /// How much dearer it is to have a structure than not to have it, as a fraction; none where only
 /// one of the two can be.
-fn dearer(model: &Model, options: &Options, s: &Structure) -> Option<f64> {
+fn dearer(model: &Model, options: &Options, s: &Structure, part: bool) -> Option<f64> {
     let prepared = Prepared::new(model, options, 0).ok()?;
     let mut programme = prepared.programme(options);
-    let shape = programme.planner.shapes.known(s)?;
+    let shape = programme.planner.shapes.keeping(s, part)?;
     let without = programme.solve(&BTreeSet::from([shape]))?.cost;
     programme.forced.insert(shape);
     let with = programme.solve(&BTreeSet::new())?.cost;
@@ -375,14 +389,15 @@ fn a_design_flips_where_the_study_says() {
                 let told = format!("{about}{}: {flip:?}", s.name);
                 let at = |rate: f64| at_rate(&model, &flip.statement, rate);
                 let away = flip.at * if flip.at < flip.rate { -1e-2 } else { 1e-2 };
-                let Some(there) = dearer(&at(flip.at), &options, s) else {
+                let part = in_parts(&chosen, s);
+                let Some(there) = dearer(&at(flip.at), &options, s, part) else {
                     panic!("{told}: no choice");
                 };
                 assert!(there.abs() < APART, "{told}: {there} dearer at the flip");
                 found += 1;
                 for (rate, kept) in [(flip.at - away, true), (flip.at + away, false)] {
                     let here = at(rate);
-                    let more = dearer(&here, &options, s).unwrap();
+                    let more = dearer(&here, &options, s, part).unwrap();
                     if more.abs() < APART {
                         continue;
                     }
@@ -390,6 +405,8 @@ fn a_design_flips_where_the_study_says() {
                     assert_eq!(more < 0.0, kept, "{told}: {more} dearer at {rate}");
                     let made = design(&here, &options).unwrap();
                     let built = made.structures.iter().any(|t| t.same_rows(s));
+                    let built = built && in_parts(&made, s) == part;
+                    let built = built && !missing(&chosen, &made).contains(&s.name);
                     assert_eq!(built, kept, "{told}: designed again at {rate}");
                 }
             }
@@ -436,7 +453,13 @@ fn a_change_that_flips_a_design_is_named() {
             let moved = before.structures.iter().chain(&changed.structures);
             let moved = moved.filter(|s| gone.contains(&s.name) || new.contains(&s.name));
             let told_apart = |model: &Model, s: &Structure| {
-                dearer(model, &options, s).is_none_or(|d| d.abs() > APART)
+                let of = if gone.contains(&s.name) {
+                    &before
+                } else {
+                    &changed
+                };
+                let part = in_parts(of, s);
+                dearer(model, &options, s, part).is_none_or(|d| d.abs() > APART)
             };
             let there = at_rate(&model, &statement, high);
             if !moved
@@ -486,7 +509,8 @@ fn ruling_out_loses_no_flip() {
                 let model = at_rate(&model, &flip.statement, beyond);
                 let dearer = match choice {
                     Choice::Structure(at) => {
-                        dearer(&model, &options, &study.design().structures[at])
+                        let s = &study.design().structures[at];
+                        dearer(&model, &options, s, in_parts(study.design(), s))
                     }
                     Choice::Question(at) => Study::new(&model, &options).ok().and_then(|there| {
                         let total = there.design().total;

@@ -1,0 +1,127 @@
+//! Homes in two parts: what changes often, or what is large, apart from the rest.
+//!
+//! A store that writes or reads a row as a whole makes a counter beside a long text dear: each change
+//! of the one writes the other again. The two parts have the same key and are read with a get each.
+//! What there is to choose from is the home as a whole and few ways to divide it; what is worth it,
+//! price decides.
+
+use super::options::Planner;
+use super::prepare::weight;
+use super::select::Home;
+use super::shape::{self, Requirement, ShapeId, field_paths, key_paths};
+use crate::model::{EntityId, Field, Statement};
+use crate::view::Kind;
+
+/// Rows of fewer bytes are not worth two gets.
+const WIDE: f64 = 256.0;
+/// How much of the row the smaller part may be.
+const SMALL: f64 = 0.25;
+/// Ways to divide a home, at most.
+const WAYS: usize = 2;
+
+/// Adds the parts of homes to the candidates. What a mix never changes is not divided: there all that
+/// is read may be kept once more at no price.
+pub(super) fn divide_homes(planner: &mut Planner, mix: usize) {
+    let cost = &planner.target.cost;
+    if cost.byte <= 0.0 && cost.write_byte <= 0.0 {
+        return;
+    }
+    let model = planner.model;
+    for root in model.roots() {
+        let leaves = key_paths(model, root);
+        let home = shape::skeleton(model, root, &[], &[], leaves, vec![], Kind::Lists);
+        // A home that is spread is not divided as well, and neither is what expires: its deadline
+        // stands in one row.
+        if planner.shapes.known(&home).is_none() || model.entity(root).deadline.is_some() {
+            continue;
+        }
+        for own in ways(planner, root, mix) {
+            let own = own.into_iter().flat_map(|f| field_paths(model, f));
+            planner.shapes.divide(&home, own.collect());
+        }
+    }
+}
+
+/// What parts cannot be without: each other, and all that they keep. Together they are the home, so
+/// that their rows are as long as they were priced.
+pub(super) fn companions(planner: &mut Planner) -> Vec<(ShapeId, Vec<Vec<Home>>)> {
+    let mut out = Vec::new();
+    for part in 0..planner.shapes.all.len() {
+        let candidate = planner.shapes.all.get(part);
+        let Some((root, other)) = candidate.and_then(|c| Some((c.structure.anchor, c.other_part?)))
+        else {
+            continue;
+        };
+        let built = Requirement {
+            shape: other,
+            column: None,
+        };
+        let mut needed = vec![vec![vec![built]]];
+        let fields = planner.stats.value_fields(root).into_iter();
+        for path in fields.flat_map(|f| field_paths(planner.model, f)) {
+            let kept = planner.shapes.column(part, &path);
+            needed.extend(kept.map(|(_, column)| vec![vec![column]]));
+        }
+        out.push((part, needed));
+    }
+    out
+}
+
+/// The fields that are worth a part of their own: those that one change sets, and the largest.
+fn ways(planner: &Planner, root: EntityId, mix: usize) -> Vec<Vec<Field>> {
+    let model = planner.model;
+    let fields = planner.stats.value_fields(root);
+    let width = |of: &[Field]| of.iter().map(|f| planner.field_width(*f)).sum::<f64>();
+    let whole = width(&fields);
+    let changes = model.changes.iter();
+    let changes = changes.filter(|change| weight(&change.rates, mix) > 0.0);
+    let statements: Vec<&Statement> = changes.flat_map(|c| each(&c.statements)).collect();
+    let touches = |statement: &&Statement| match statement {
+        Statement::Insert { entity, .. }
+        | Statement::Update { entity, .. }
+        | Statement::Delete { entity, .. } => model.entity(*entity).root == root,
+        Statement::ForEach { .. } => false,
+    };
+    if !statements.iter().any(touches) {
+        return vec![];
+    }
+    let mut ways: Vec<Vec<Field>> = Vec::new();
+    let set = statements.iter().filter_map(|statement| match statement {
+        Statement::Update { entity, set, .. } if model.entity(*entity).root == root => {
+            let slots = set
+                .iter()
+                .map(|(slot, _)| model.root(root).fields.get(*slot));
+            let slots = slots.flatten().copied();
+            Some(slots.filter(|f| fields.contains(f)).collect::<Vec<Field>>())
+        }
+        _ => None,
+    });
+    let by_width = |a: &&Field, b: &&Field| {
+        let width = |f: &Field| planner.field_width(*f);
+        width(a).total_cmp(&width(b))
+    };
+    let largest = fields.iter().max_by(by_width).map(|f| vec![*f]);
+    for mut way in set.chain(largest) {
+        way.sort_by_key(|f| fields.iter().position(|other| other == f));
+        way.dedup();
+        let own = width(&way);
+        let small = own.min(whole - own) <= whole * SMALL;
+        let divides = !way.is_empty() && way.len() < fields.len();
+        if whole >= WIDE && small && divides && !ways.contains(&way) && ways.len() < WAYS {
+            ways.push(way);
+        }
+    }
+    ways
+}
+
+/// All statements, those inside others too.
+fn each(statements: &[Statement]) -> Vec<&Statement> {
+    let mut out = Vec::new();
+    for statement in statements {
+        out.push(statement);
+        if let Statement::ForEach { body, .. } = statement {
+            out.extend(each(body));
+        }
+    }
+    out
+}
