@@ -9,7 +9,7 @@ use super::options::Planner;
 use super::prepare::weight;
 use super::select::Home;
 use super::shape::{self, Requirement, ShapeId, field_paths, key_paths};
-use crate::model::{EntityId, Field, Statement};
+use crate::model::{EntityId, Expr, Field, Statement};
 use crate::view::Kind;
 
 /// Rows of fewer bytes are not worth two gets.
@@ -42,24 +42,34 @@ pub(super) fn divide_homes(planner: &mut Planner, mix: usize) {
     }
 }
 
-/// What parts cannot be without: each other, and all that they keep. Together they are the home, so
-/// that their rows are as long as they were priced.
+/// What a part cannot be without: all that it keeps, and the other part or the whole home with all
+/// fields, beside which it is a copy for those who need no more. So rows are as long as they were
+/// priced.
 pub(super) fn companions(planner: &mut Planner) -> Vec<(ShapeId, Vec<Vec<Home>>)> {
     let mut out = Vec::new();
     for part in 0..planner.shapes.all.len() {
         let candidate = planner.shapes.all.get(part);
-        let Some((root, other)) = candidate.and_then(|c| Some((c.structure.anchor, c.other_part?)))
+        let Some((home, other)) =
+            candidate.and_then(|c| Some((c.structure.clone(), c.other_part?)))
         else {
             continue;
         };
+        let fields = planner.stats.value_fields(home.anchor).into_iter();
+        let paths = fields.flat_map(|f| field_paths(planner.model, f));
+        let paths: Vec<Expr> = paths.collect();
         let built = Requirement {
             shape: other,
             column: None,
         };
-        let mut needed = vec![vec![vec![built]]];
-        let fields = planner.stats.value_fields(root).into_iter();
-        for path in fields.flat_map(|f| field_paths(planner.model, f)) {
-            let kept = planner.shapes.column(part, &path);
+        let mut rest = vec![vec![built]];
+        if let Some(whole) = planner.shapes.known(&home) {
+            let columns = paths.iter().map(|path| planner.shapes.column(whole, path));
+            let columns: Option<Vec<_>> = columns.map(|found| Some(found?.1)).collect();
+            rest.extend(columns);
+        }
+        let mut needed = vec![rest];
+        for path in &paths {
+            let kept = planner.shapes.column(part, path);
             needed.extend(kept.map(|(_, column)| vec![vec![column]]));
         }
         out.push((part, needed));

@@ -111,9 +111,10 @@ impl<'s> Redesign<'s> {
         let mut from = rate.max(LEAST.min(far));
         if let Some(hint) = hint {
             let apart = CLOSE.sqrt();
-            let (near, beyond) = match up {
-                true => (hint / apart, hint * apart),
-                false => (hint * apart, hint / apart),
+            let (near, beyond) = if up {
+                (hint / apart, hint * apart)
+            } else {
+                (hint * apart, hint / apart)
             };
             // As near to the rate of the model as no other rate.
             let near = if up { near.max(rate) } else { near.min(rate) };
@@ -139,9 +140,10 @@ impl<'s> Redesign<'s> {
         }
         let mut kept = true;
         while from != far {
-            let next = match up {
-                true => (from * STEP).min(far),
-                false => (from / STEP).max(far),
+            let next = if up {
+                (from * STEP).min(far)
+            } else {
+                (from / STEP).max(far)
             };
             match self.at(statement, next)? {
                 (other, false) => return self.halved(statement, (from, kept), (next, other)),

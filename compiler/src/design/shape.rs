@@ -168,9 +168,10 @@ impl Shapes {
             return known;
         }
         let identity = is_identity(model, &skeleton);
-        let may_keep = match self.facts_only {
-            true => Keeps::Only(facts(model, skeleton.anchor)),
-            false => Keeps::Anything,
+        let may_keep = if self.facts_only {
+            Keeps::Only(facts(model, skeleton.anchor))
+        } else {
+            Keeps::Anything
         };
         self.push(Shape {
             structure: skeleton,

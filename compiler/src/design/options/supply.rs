@@ -401,19 +401,23 @@ impl Planner<'_> {
         kept.map(|f| self.field_width(*f)).sum()
     }
 
-    /// Whether a home that was given is one of two parts: another one has the same rows, and each
-    /// value is in one of the two.
+    /// Whether a home that was given is a part: another one has the same rows, and keeps what this one
+    /// does not and no more, or everything.
     fn is_given_part(&self, home: ShapeId) -> bool {
         let of = self.shapes.get(home);
         let fields = self.stats.value_fields(of.anchor);
-        let parts = |other: ShapeId| {
-            let mut fields = fields.iter();
-            self.shapes.get(other).same_rows(of)
-                && fields.all(|f| self.keeps_field(home, *f) != self.keeps_field(other, *f))
+        let beside = |other: ShapeId| {
+            let (here, there): (Vec<bool>, Vec<bool>) = fields
+                .iter()
+                .map(|f| (self.keeps_field(home, *f), self.keeps_field(other, *f)))
+                .unzip();
+            let apart = here.iter().zip(&there).all(|(here, there)| here != there);
+            let copied = there.iter().all(|kept| *kept) && !here.iter().all(|kept| *kept);
+            self.shapes.get(other).same_rows(of) && (apart || copied)
         };
         let others = self.shapes.keyed_by(of.anchor).iter().copied();
         let mut others = others.filter(|other| *other != home && self.is_given(*other));
-        self.is_given(home) && others.any(parts)
+        self.is_given(home) && others.any(beside)
     }
 
     fn keeps_field(&self, home: ShapeId, field: Field) -> bool {

@@ -177,9 +177,9 @@ fn a_design_without_twins_is_the_cheapest_without_them() {
             let shapes = &programme.planner.shapes;
             let own = shapes.keeping(s, in_parts(&chosen, s)).unwrap();
             // A part of a home is like nothing else.
-            let like = structures.filter(|(_, p)| match shapes.is_part(own) {
-                true => p.shape == own,
-                false => !shapes.is_part(p.shape) && twins(shapes.get(p.shape), s),
+            let like = structures.filter(|(_, p)| {
+                let whole = !shapes.is_part(own) && !shapes.is_part(p.shape);
+                p.shape == own || whole && twins(shapes.get(p.shape), s)
             });
             let like: Vec<usize> = like.map(|(item, _)| item).collect();
             several += usize::from(like.len() > 1);
