@@ -3,9 +3,7 @@
 
 use super::plan::StructureId;
 use super::shape::{is_identity, key_paths, reference_paths};
-use super::widths::type_bytes;
 use crate::model::{AttributeId, EntityId, Expr, Field, Leaf, Model, ReferenceId};
-use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use std::collections::BTreeMap;
 
@@ -35,8 +33,6 @@ pub struct ReferrerPath {
 pub struct Access {
     /// Structures keyed by the entity's own key, the first of which is read.
     pub homes: BTreeMap<EntityId, Vec<StructureId>>,
-    /// Where it is read whether an instance is there: its home, of a home in parts the smallest.
-    pub present: BTreeMap<EntityId, StructureId>,
     /// Where each slot outside the key is read.
     pub slots: BTreeMap<(EntityId, usize), SlotPath>,
     /// Where referrers are found by one get; those missing need a scan of the referring entity.
@@ -71,14 +67,6 @@ impl Access {
             access
                 .homes
                 .insert(root, of_root.iter().map(|(id, _)| *id).collect());
-            if let Some((_, first)) = of_root.first() {
-                let parts = of_root.iter().filter(|(_, s)| s.same_rows(first));
-                let smallest = parts.min_by(|(_, a), (_, b)| {
-                    let width = |s: &Structure| row_width(model, s);
-                    width(a).total_cmp(&width(b))
-                });
-                access.present.extend(smallest.map(|(id, _)| (root, *id)));
-            }
             for (slot, field) in model.root(root).fields.iter().enumerate() {
                 let paths = super::shape::field_paths(model, *field);
                 let found = of_root.iter().find_map(|(id, s)| {
@@ -165,13 +153,6 @@ impl Access {
         }
         out
     }
-}
-
-/// Bytes of what a row keeps, on average.
-fn row_width(model: &Model, s: &Structure) -> f64 {
-    let scope = Scope::new(model, s.anchor, &s.over);
-    let types = s.columns.iter().map(|e| scope.type_of(model, &[], e).0);
-    types.map(|ty| type_bytes(model, &ty).avg).sum()
 }
 
 fn positions(s: &Structure, wanted: &[Expr]) -> Option<Vec<usize>> {

@@ -169,8 +169,15 @@ impl Design {
         missing.map(|(_, s)| s).collect()
     }
 
+    /// The other structures with the same rows as one of its own.
+    pub(crate) fn beside(&self, s: &Structure) -> Vec<&Structure> {
+        let others = self.structures.iter();
+        let others = others.filter(|t| t.same_rows(s) && t.columns != s.columns);
+        others.collect()
+    }
+
     /// The structures with the same rows, by their positions, the one that keeps most first.
-    fn alike(&self, s: &Structure) -> Vec<usize> {
+    pub(crate) fn alike(&self, s: &Structure) -> Vec<usize> {
         let all = self.structures.iter().enumerate();
         let mut alike: Vec<(usize, usize)> = all
             .filter(|(_, t)| t.same_rows(s))

@@ -9,7 +9,7 @@ use super::options::Planner;
 use super::prepare::weight;
 use super::select::Home;
 use super::shape::{self, Requirement, ShapeId, field_paths, key_paths};
-use crate::model::{EntityId, Expr, Field, Statement};
+use crate::model::{Change, EntityId, Expr, Field, Statement};
 use crate::view::Kind;
 
 /// Rows of fewer bytes are not worth two gets.
@@ -17,7 +17,7 @@ const WIDE: f64 = 256.0;
 /// How much of the row the smaller part may be.
 const SMALL: f64 = 0.25;
 /// Ways to divide a home, at most.
-const WAYS: usize = 2;
+const WAYS: usize = 3;
 
 /// Adds the parts of homes to the candidates. What a mix never changes is not divided: there all that
 /// is read may be kept once more at no price.
@@ -83,9 +83,13 @@ fn ways(planner: &Planner, root: EntityId, mix: usize) -> Vec<Vec<Field>> {
     let fields = planner.stats.value_fields(root);
     let width = |of: &[Field]| of.iter().map(|f| planner.field_width(*f)).sum::<f64>();
     let whole = width(&fields);
-    let changes = model.changes.iter();
-    let changes = changes.filter(|change| weight(&change.rates, mix) > 0.0);
-    let statements: Vec<&Statement> = changes.flat_map(|c| each(&c.statements)).collect();
+    let mut changes: Vec<&Change> = model.changes.iter().collect();
+    changes.retain(|change| weight(&change.rates, mix) > 0.0);
+    // What happens most often first.
+    let rate = |change: &Change| weight(&change.rates, mix);
+    changes.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    let statements = changes.iter().flat_map(|c| each(&c.statements));
+    let statements: Vec<&Statement> = statements.collect();
     let touches = |statement: &&Statement| match statement {
         Statement::Insert { entity, .. }
         | Statement::Update { entity, .. }
@@ -111,14 +115,22 @@ fn ways(planner: &Planner, root: EntityId, mix: usize) -> Vec<Vec<Field>> {
         width(a).total_cmp(&width(b))
     };
     let largest = fields.iter().max_by(by_width).map(|f| vec![*f]);
-    for mut way in set.chain(largest) {
+    for mut way in set.take(WAYS - 1).chain(largest) {
         way.sort_by_key(|f| fields.iter().position(|other| other == f));
         way.dedup();
-        let own = width(&way);
-        let small = own.min(whole - own) <= whole * SMALL;
-        let divides = !way.is_empty() && way.len() < fields.len();
-        if whole >= WIDE && small && divides && !ways.contains(&way) && ways.len() < WAYS {
-            ways.push(way);
+        let rest: Vec<Field> = fields
+            .iter()
+            .filter(|f| !way.contains(f))
+            .copied()
+            .collect();
+        let small = width(&way).min(width(&rest)) <= whole * SMALL;
+        let divides = !way.is_empty() && !rest.is_empty();
+        // Which of the two is apart does not depend on rates: the one of fewer fields.
+        let first = |of: &[Field]| !fields.first().is_some_and(|f| of.contains(f));
+        let size = |of: &[Field]| (of.len(), width(of), first(of));
+        let own = if size(&rest) < size(&way) { rest } else { way };
+        if whole >= WIDE && small && divides && !ways.contains(&own) {
+            ways.push(own);
         }
     }
     ways

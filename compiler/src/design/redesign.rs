@@ -59,10 +59,7 @@ impl<'s> Redesign<'s> {
     ) -> Redesign<'s> {
         let split = own.model_of(model);
         let chosen = match choice {
-            Choice::Structure(at) => {
-                let s = own.structures.get(at);
-                s.map(|s| core(&split, s)).into_iter().collect()
-            }
+            Choice::Structure(at) => core(&split, own, at).into_iter().collect(),
             Choice::Question(_) | Choice::Structures => chosen(&split, own, choice),
         };
         Redesign {
@@ -228,11 +225,11 @@ impl<'s> Redesign<'s> {
     fn missing(&self, of: &Design, from: &Design) -> Vec<String> {
         let known = chosen(&from.model_of(self.model), from, Choice::Structures);
         let split = of.model_of(self.model);
-        let missing = of.structures.iter().filter(|s| {
+        let missing = of.structures.iter().enumerate().filter(|(at, s)| {
             let stands_for_others = serves_others(&split, of, s);
-            !stands_for_others && !known.contains(&core(&split, s))
+            !stands_for_others && core(&split, of, *at).is_some_and(|core| !known.contains(&core))
         });
-        missing.map(|s| s.name.clone()).collect()
+        missing.map(|(_, s)| s.name.clone()).collect()
     }
 }
 
@@ -247,17 +244,24 @@ fn chosen(model: &Model, of: &Design, choice: Choice) -> BTreeSet<Structure> {
         Some(read) => read.contains(at) && !serves_others(model, of, s),
         None => matches!(choice, Choice::Structure(_)) || !serves_others(model, of, s),
     };
-    all.filter(counts).map(|(_, s)| core(model, s)).collect()
+    let counted = all.filter(counts);
+    counted.filter_map(|(at, _)| core(model, of, at)).collect()
 }
 
 /// A structure as it is without what spreads it, whatever it keeps, in whichever directions, and
-/// wherever its partition key ends: what is left is what people mean by it.
-fn core(model: &Model, s: &Structure) -> Structure {
+/// wherever its partition key ends: what is left is what people mean by it. Of a home in parts the
+/// larger one is the home, and the other one what it keeps.
+fn core(model: &Model, of: &Design, at: usize) -> Option<Structure> {
+    let s = of.structures.get(at)?;
     let mut core = unspread(model, s);
     let clustering = std::mem::take(&mut core.clustering);
     core.partition
         .extend(clustering.into_iter().map(|(e, _)| e));
-    core
+    if of.alike(s).first() != Some(&at) {
+        core.columns.clone_from(&s.columns);
+        core.columns.sort();
+    }
+    Some(core)
 }
 
 /// Whether a structure is there for how others are spread: it lists their pieces or counts what is

@@ -12,7 +12,6 @@ use super::support::Branch;
 use super::target::Support;
 use super::{Design, DesignError};
 use crate::model::ReferenceId;
-use crate::view::Structure;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -209,9 +208,8 @@ impl Programme<'_, '_> {
         }
         let mut shapes: BTreeMap<ShapeId, BTreeSet<usize>> = BTreeMap::new();
         for structure in &design.structures {
-            let alike = |s: &&Structure| s.same_rows(structure);
-            let parts = design.structures.iter().filter(alike).count() > 1;
-            let shape = self.planner.shapes.keeping(structure, parts)?;
+            let beside = design.beside(structure);
+            let shape = self.planner.shapes.keeping(structure, &beside)?;
             let stored = &self.planner.shapes.get(shape).columns;
             let columns = structure.columns.iter();
             let columns = columns.map(|c| stored.iter().position(|e| e == c));

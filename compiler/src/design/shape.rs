@@ -40,8 +40,26 @@ impl Keeps {
         match self {
             Keeps::Anything => true,
             Keeps::Only(all) => all.contains(expr),
-            Keeps::AllBut(others) => !others.contains(expr),
+            // Neither what the others are, nor a piece of it.
+            Keeps::AllBut(others) => !others.iter().any(|other| is_within(expr, other)),
         }
+    }
+}
+
+/// Whether an expression is another one, or a piece of the record that this is.
+fn is_within(expr: &Expr, whole: &Expr) -> bool {
+    let place = |e: &Expr| match e {
+        Expr::Path {
+            node,
+            element,
+            steps,
+            leaf: Leaf::Attribute(a, path),
+        } => Some(((*node, element.clone(), steps.clone(), *a), path.clone())),
+        _ => None,
+    };
+    match (place(expr), place(whole)) {
+        (Some((at, path)), Some((other, start))) => at == other && path.starts_with(&start),
+        _ => expr == whole,
     }
 }
 
@@ -93,18 +111,27 @@ impl Shapes {
         self.alike(skeleton).next()
     }
 
-    /// The shape with this skeleton that a structure was made of: one that was given with its columns,
-    /// of a home in parts the part that keeps them.
-    pub(crate) fn keeping(&self, structure: &Structure, part: bool) -> Option<ShapeId> {
+    /// The shape with this skeleton that a structure was made of: one that was given with its columns;
+    /// where there are others of the same rows beside it, the part of a home that keeps them.
+    pub(crate) fn keeping(&self, structure: &Structure, beside: &[&Structure]) -> Option<ShapeId> {
+        let same = |columns: &[Expr], own: &[Expr]| {
+            columns.len() == own.len() && columns.iter().all(|e| own.contains(e))
+        };
         let keeps = |shape: &ShapeId| {
-            self.all.get(*shape).is_some_and(|s| {
-                let columns = || structure.columns.iter();
-                let given = s.given && columns().eq(&s.structure.columns);
-                let kept = || columns().all(|e| s.may_keep.allows(e));
-                given || part && s.other_part.is_some() && kept()
+            self.all.get(*shape).is_some_and(|s| match &s.may_keep {
+                _ if s.given => structure.columns == s.structure.columns,
+                _ if s.other_part.is_none() => false,
+                Keeps::Only(own) => !beside.is_empty() && same(&structure.columns, own),
+                Keeps::AllBut(own) => beside.iter().any(|other| same(&other.columns, own)),
+                Keeps::Anything => false,
             })
         };
-        let found = self.alike(structure).find(keeps);
+        // A whole home beside a copy of a part keeps what both parts do.
+        let whole = |shape: &ShapeId| {
+            let may_keep = self.all.get(*shape).map(|s| &s.may_keep);
+            may_keep.is_some_and(|m| structure.columns.iter().all(|e| m.allows(e)))
+        };
+        let found = self.alike(structure).filter(keeps).find(whole);
         found.or_else(|| self.known(structure))
     }
 
@@ -213,7 +240,8 @@ impl Shapes {
     /// From now on what was added may keep anything, too.
     pub(crate) fn open(&mut self) {
         self.facts_only = false;
-        let added = self.all.iter_mut().filter(|s| !s.given);
+        let added = self.all.iter_mut();
+        let added = added.filter(|s| !s.given && s.other_part.is_none());
         added.for_each(|s| s.may_keep = Keeps::Anything);
     }
 

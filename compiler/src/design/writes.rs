@@ -212,7 +212,7 @@ fn needed_by(mapping: &Mapping, shape: ShapeId, read: &NeedPrice) -> NeededBy {
 
 /// The structure through which a need is read; none where a design that loses facts has none.
 fn structure_of(model: &Model, access: &Access, need: &Need) -> Option<StructureId> {
-    let home = |entity| access.present.get(&entity).copied();
+    let home = |entity| access.homes.get(&entity)?.first().copied();
     match need {
         Need::Values(_, entity) => home(model.entity(*entity).root),
         Need::Referrers(_, r) => match access.referrers.get(r) {

@@ -198,7 +198,12 @@ impl<'s, R: Reader> StoreFacts<'s, R> {
     }
 
     fn home(&self, entity: EntityId) -> Option<StructureId> {
-        self.schema.access.present.get(&entity).copied()
+        self.schema
+            .access
+            .homes
+            .get(&entity)
+            .and_then(|h| h.first())
+            .copied()
     }
 
     fn structure(&self, id: StructureId) -> Result<&'s Structure, FactError> {

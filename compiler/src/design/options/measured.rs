@@ -37,6 +37,9 @@ impl Planner<'_> {
 
     /// The first candidate that is the same but for how its partitions are spread.
     pub(super) fn plain_of(&self, shape: ShapeId) -> ShapeId {
+        if self.shapes.is_part(shape) {
+            return shape;
+        }
         let measured = || {
             let plain = unspread(self.model, self.shapes.get(shape));
             *(self.measured.plains.borrow_mut().entry(plain)).or_insert(shape)

@@ -102,8 +102,8 @@ impl Planner<'_> {
         let (Source::Row { fetched, .. }
         | Source::Element { fetched, .. }
         | Source::Carried { fetched, .. }) = source;
-        // Fetched already at this very instance: its home has every value of it, unless a person
-        // gave it and keeps the others elsewhere.
+        // Fetched already at this very instance: its home has every value of it, unless it is a part
+        // or a person gave it and keeps the others elsewhere.
         let here = start.steps.get(..nearest).unwrap_or_default();
         let mut at_hand = fetched
             .iter()

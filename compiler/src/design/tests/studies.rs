@@ -72,7 +72,7 @@ fn a_design_without_a_structure_is_the_cheapest_without_it() {
             continue;
         }
         let item = |s: &Structure| {
-            let shape = programme.planner.shapes.keeping(s, in_parts(&chosen, s));
+            let shape = programme.planner.shapes.keeping(s, &chosen.beside(s));
             let mut parts = parts.iter();
             parts.position(|p| Some(p.shape) == shape && p.column.is_none())
         };
@@ -175,7 +175,7 @@ fn a_design_without_twins_is_the_cheapest_without_them() {
             let structures = parts.iter().enumerate();
             let structures = structures.filter(|(_, p)| p.column.is_none());
             let shapes = &programme.planner.shapes;
-            let own = shapes.keeping(s, in_parts(&chosen, s)).unwrap();
+            let own = shapes.keeping(s, &chosen.beside(s)).unwrap();
             // A part of a home is like nothing else.
             let like = structures.filter(|(_, p)| {
                 let whole = !shapes.is_part(own) && !shapes.is_part(p.shape);
@@ -362,10 +362,10 @@ fn in_parts(of: &Design, s: &Structure) -> bool {
 
 /// How much dearer it is to have a structure than not to have it, as a fraction; none where only
 /// one of the two can be.
-fn dearer(model: &Model, options: &Options, s: &Structure, part: bool) -> Option<f64> {
+fn dearer(model: &Model, options: &Options, s: &Structure, of: &Design) -> Option<f64> {
     let prepared = Prepared::new(model, options, 0).ok()?;
     let mut programme = prepared.programme(options);
-    let shape = programme.planner.shapes.keeping(s, part)?;
+    let shape = programme.planner.shapes.keeping(s, &of.beside(s))?;
     let without = programme.solve(&BTreeSet::from([shape]))?.cost;
     programme.forced.insert(shape);
     let with = programme.solve(&BTreeSet::new())?.cost;
@@ -390,14 +390,14 @@ fn a_design_flips_where_the_study_says() {
                 let at = |rate: f64| at_rate(&model, &flip.statement, rate);
                 let away = flip.at * if flip.at < flip.rate { -1e-2 } else { 1e-2 };
                 let part = in_parts(&chosen, s);
-                let Some(there) = dearer(&at(flip.at), &options, s, part) else {
+                let Some(there) = dearer(&at(flip.at), &options, s, &chosen) else {
                     panic!("{told}: no choice");
                 };
                 assert!(there.abs() < APART, "{told}: {there} dearer at the flip");
                 found += 1;
                 for (rate, kept) in [(flip.at - away, true), (flip.at + away, false)] {
                     let here = at(rate);
-                    let more = dearer(&here, &options, s, part).unwrap();
+                    let more = dearer(&here, &options, s, &chosen).unwrap();
                     if more.abs() < APART {
                         continue;
                     }
@@ -458,8 +458,7 @@ fn a_change_that_flips_a_design_is_named() {
                 } else {
                     &changed
                 };
-                let part = in_parts(of, s);
-                dearer(model, &options, s, part).is_none_or(|d| d.abs() > APART)
+                dearer(model, &options, s, of).is_none_or(|d| d.abs() > APART)
             };
             let there = at_rate(&model, &statement, high);
             if !moved
@@ -510,7 +509,7 @@ fn ruling_out_loses_no_flip() {
                 let dearer = match choice {
                     Choice::Structure(at) => {
                         let s = &study.design().structures[at];
-                        dearer(&model, &options, s, in_parts(study.design(), s))
+                        dearer(&model, &options, s, study.design())
                     }
                     Choice::Question(at) => Study::new(&model, &options).ok().and_then(|there| {
                         let total = there.design().total;
@@ -716,8 +715,9 @@ fn a_design_with_limits_flips_where_the_study_says() {
         let study = Study::of(&split, &options, &chosen).unwrap();
         for (at, s) in chosen.structures.iter().enumerate() {
             let rounded = |e: &Expr| matches!(e, Expr::Call(..));
-            // A group by a rounded time is not told from one that is cut by it.
-            if s.key().any(rounded) {
+            // A group by a rounded time is not told from one that is cut by it, nor are parts of homes
+            // by their keys.
+            if s.key().any(rounded) || in_parts(&chosen, s) {
                 continue;
             }
             let flips = study.flips(Choice::Structure(at)).found.into_iter();
