@@ -28,6 +28,7 @@ pub fn random(seed: u64, effort: Effort) -> Result<Script, String> {
     };
     if effort.long {
         text = text.replace("(8, max 60)", "(8)");
+        text = text.replace("(600, max 2000)", "(600)");
     }
     let (model, diagnostics) = querent::compiler::parse("random.querent", &text);
     let model = model.ok_or_else(|| format!("{text}\ndoes not resolve: {diagnostics:?}"))?;
