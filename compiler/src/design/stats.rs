@@ -470,9 +470,24 @@ impl Stats<'_> {
         let done = self.values(scope, done.map(|(_, e)| e)).max(1.0);
         let all = self.values(scope, equal.map(|(_, e)| e)).max(done);
         let others = preds.iter().enumerate();
-        let others = others.filter(|(at, p)| is_left(*at) && equality(p).is_none());
-        let others: f64 = others.map(|(_, p)| self.selectivity(scope, p)).product();
-        others * done / all
+        let others = others.filter(|(_, p)| equality(p).is_none());
+        // Bounds of one value are one range, however many of them there are.
+        let mut ranges: Vec<(&Expr, bool)> = Vec::new();
+        let mut pass = done / all;
+        for (at, pred) in others {
+            match pred {
+                Pred::Compare(of, op, _) if op.is_range() => {
+                    match ranges.iter_mut().find(|(bounded, _)| *bounded == of) {
+                        Some((_, left)) => *left &= is_left(at),
+                        None => ranges.push((of, is_left(at))),
+                    }
+                }
+                _ if is_left(at) => pass *= self.selectivity(scope, pred),
+                _ => {}
+            }
+        }
+        let ranges = ranges.iter().filter(|(_, left)| *left);
+        pass * ranges.map(|_| RANGE).product::<f64>()
     }
 
     /// Bindings of a structure, before grouping.

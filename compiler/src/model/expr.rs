@@ -332,6 +332,11 @@ impl Compare {
         }
     }
 
+    /// Whether it gives a bound, not a value.
+    pub fn is_range(self) -> bool {
+        !matches!(self, Compare::Eq | Compare::Ne)
+    }
+
     /// The comparison with its sides exchanged.
     #[must_use]
     pub fn flipped(self) -> Compare {

@@ -183,7 +183,7 @@ impl Context<'_> {
             );
             return self.fail(found.help("compare values of one type"));
         }
-        let ordering = !matches!(operator, Compare::Eq | Compare::Ne);
+        let ordering = operator.is_range();
         if ordering && !typing::is_orderable(&left_type) {
             return self.unorderable(&left_type, span);
         }

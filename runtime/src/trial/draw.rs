@@ -414,7 +414,7 @@ fn inner(value: Value, path: &[u16]) -> Value {
 
 fn ranges(pred: &Pred, of: &Expr) -> bool {
     match pred {
-        Pred::Compare(a, op, b) => !matches!(op, Compare::Eq | Compare::Ne) && (a == of || b == of),
+        Pred::Compare(a, op, b) => op.is_range() && (a == of || b == of),
         _ => false,
     }
 }

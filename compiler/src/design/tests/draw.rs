@@ -77,6 +77,9 @@ pub(super) fn model(rng: &mut Rng) -> String {
         let body = match (rng.below(5), field) {
             (0, _) => format!("delete {entity} where id = $id"),
             (1 | 2, Some(f)) => format!("update {entity} set {f} where id = $id"),
+            (3, Some(f)) if rng.chance(40) => {
+                format!("update {entity} set {f} where {f} > $from and {f} <= $to")
+            }
             (3, Some(f)) => format!("update {entity} set {f} where {f} = $old"),
             (3, None) if entity == "B" => "update B set a where id = $id".into(),
             _ => format!("insert {entity}"),
@@ -111,6 +114,7 @@ fn plain(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
         5 => format!(" where {by} = $value or id = $id"),
         1 => " where id = $id".into(),
         2 => format!(" where {by} >= $from"),
+        4 => format!(" where {by} >= $from and {by} < $to"),
         3 if by != "id" => format!(" where {by} = $value and id > $last"),
         _ => format!(" where {by} = $value"),
     };
