@@ -8,6 +8,7 @@ use super::solve::{
     Known, Limits, Touched, Trace, bound_from, improve_from, search_from, solve_from,
 };
 use super::unit::Unit;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps towards a bound from multipliers that were good at other rates.
@@ -101,9 +102,15 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
     /// A selection that costs less than this at these weights.
     ///
     /// What local moves find is as good as anything, for whoever asks goes on from there. That there
-    /// is none they cannot tell; but where not even the design is proven, a longer search would end
-    /// with no proof either.
-    pub(super) fn below(&self, weights: &[f64], start: &Selection, price: f64) -> Below {
+    /// is none they cannot tell, a proof can, of which so many are left; but where not even the
+    /// design is proven, a longer search would end with no proof either.
+    pub(super) fn below(
+        &self,
+        weights: &[f64],
+        start: &Selection,
+        price: f64,
+        proofs: &Cell<usize>,
+    ) -> Below {
         let instance = self.unit.weighed(weights);
         let kept = self.kept(start);
         let cheaper = |kept: &[bool]| {
@@ -114,9 +121,11 @@ impl<'f, 'p, 'm> Family<'f, 'p, 'm> {
         if let Some(found) = moved.and_then(|moved| cheaper(&moved)) {
             return Below::Found(found);
         }
-        if !self.provable || !self.exact {
+        let left = proofs.get().checked_sub(1);
+        let (true, Some(left)) = (self.provable && self.exact, left) else {
             return Below::Unknown;
-        }
+        };
+        proofs.set(left);
         let known = Known {
             kept: Some(&kept),
             below: price,

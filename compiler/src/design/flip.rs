@@ -27,6 +27,9 @@ const INTERSECTIONS: usize = 24;
 /// Prices that differ by less than this fraction of what lies between them are the same.
 pub(super) const SAME: f64 = 1e-7;
 
+/// Exact searches for the flips of one choice, shared by all statements that may flip it.
+pub(super) const PROOFS: usize = 48;
+
 /// A rate is proven that is known within this fraction.
 const NEARBY: f64 = 1e-2;
 
@@ -40,7 +43,7 @@ pub(super) struct FlipSearch<'f, 'p, 'm> {
     pub(super) without: Option<(Family<'f, 'p, 'm>, Priced)>,
     /// What the choice is worth to any selection, where that can be told.
     pub(super) adding: Option<Adding>,
-    /// Those with it, where the design is not proven.
+    /// Those with it, for what is not proven.
     pub(super) with: Option<Family<'f, 'p, 'm>>,
     /// What is chosen in a selection: equal choices are equal values.
     pub(super) chosen: Box<dyn Fn(&Selection) -> Option<BTreeSet<ShapeId>> + 'f>,
@@ -48,6 +51,8 @@ pub(super) struct FlipSearch<'f, 'p, 'm> {
     pub(super) known: RefCell<Vec<Priced>>,
     /// Finds a flip as it would be found if nothing could be ruled out beforehand.
     pub(super) thorough: bool,
+    /// How many exact searches are left. Each takes about as long as that for the design.
+    pub(super) proofs: Cell<usize>,
     /// Whether a search has ended with neither a flip nor a proof that there is none.
     pub(super) open: Cell<bool>,
 }
@@ -117,7 +122,7 @@ impl FlipSearch<'_, '_, '_> {
                 Some(self.all.priced(other.selection.clone()))
             } else if self.without.is_some() {
                 let (weights, most) = self.at(&with, &other, statement, at);
-                match self.all.below(&weights, &with.selection, most) {
+                match self.all.below(&weights, &with.selection, most, &self.proofs) {
                     Below::Found(between) => Some(between),
                     Below::Nothing(least) => {
                         proven &= own.meets_near(&beyond, at, least);
@@ -240,7 +245,7 @@ impl FlipSearch<'_, '_, '_> {
             .without
             .as_ref()
             .map_or(&self.all, |(family, _)| family);
-        family.below(&weights, &start.selection, most)
+        family.below(&weights, &start.selection, most, &self.proofs)
     }
 
     /// The weights where a statement has some rate, and what a selection has to be below to be

@@ -565,6 +565,11 @@ impl Planner<'_> {
     /// Reading referrers by reading everything.
     pub(crate) fn referrers_scan_cost(&self, reference: ReferenceId, n: f64) -> f64 {
         let all = self.stats.count(self.model.reference(reference).entity);
-        self.read_cost(all, n, n * all, 16.0)
+        let partitions = if self.target.cost.rules.whole_partitions {
+            all
+        } else {
+            1.0
+        };
+        self.read_cost(all, n * partitions, n * all, 16.0)
     }
 }

@@ -4,7 +4,7 @@
 use super::adding::Adding;
 use super::assemble::assemble;
 use super::family::{Family, Priced};
-use super::flip::{FlipSearch, Met, SAME};
+use super::flip::{FlipSearch, Met, PROOFS, SAME};
 use super::options::PlanOption;
 use super::prepare::Prepared;
 use super::redesign::Redesign;
@@ -425,14 +425,14 @@ impl<'m> Study<'m> {
             all
         };
         let same_plans = match choice {
-            Choice::Question(at) if !exact => {
+            Choice::Question(at) => {
                 let chosen = self.chosen(choice, &self.selection, &twins);
                 self.with_options(at, |o| Some(by_twins(&read(o), &twins)) == chosen)
             }
             _ => None,
         };
         let mut same = same_plans.as_ref().map(|o| self.programme_of(o));
-        if let (Choice::Structure(at), false) = (choice, exact) {
+        if let Choice::Structure(at) = choice {
             let mut forced = self.prepared.programme(&self.options);
             forced.forced.extend(self.shape(at));
             same = Some(forced);
@@ -474,12 +474,19 @@ impl<'m> Study<'m> {
             with,
             chosen: Box::new(|selection| self.chosen(choice, selection, &apart)),
             thorough,
+            proofs: Cell::new(0),
             open: Cell::new(false),
         };
         let mut found = Vec::new();
         let many = statements.len();
         for (done, statement) in statements.enumerate() {
             note(done, many);
+            let more = if thorough {
+                usize::MAX
+            } else {
+                PROOFS * (done + 1) / many - PROOFS * done / many
+            };
+            flips.proofs.set(flips.proofs.get().saturating_add(more));
             let met = flips.by(&design, statement).into_iter();
             found.extend(met.map(|met| self.told(choice, statement, &met)));
         }

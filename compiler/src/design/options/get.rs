@@ -193,11 +193,20 @@ impl Planner<'_> {
         }
         Reach {
             per,
-            elements: gets(&m.lists),
+            elements: gets(&m.lists) * self.partitions_of(shape, m).min(per.max(1.0)),
             pass,
             narrowed,
             page: page.filter(|_| paged),
         }
+    }
+
+    /// How many partitions a get pays for: all of them where it reads all and the cost model says so.
+    fn partitions_of(&self, shape: ShapeId, m: &Match) -> f64 {
+        if !m.scans || !self.target.cost.rules.whole_partitions {
+            return 1.0;
+        }
+        let s = self.shapes.get(shape);
+        self.values_of(shape, marked(&s.partition, |_| true)).max(1.0)
     }
 
     /// How many times as many instances as on average are of the types that a match names.

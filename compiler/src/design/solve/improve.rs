@@ -159,21 +159,25 @@ fn close_down(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
     }
 }
 
+/// Rounds of all moves: the first looks at everything, later ones at what has to do with what was
+/// moved.
 fn moves(state: &mut State, locked: &dyn Fn(ItemId) -> bool, swaps: bool) {
-    let all = everything(state);
+    let mut near = everything(state);
     for _ in 0..ROUNDS {
-        let before = state.worth();
-        switch_choices(state, locked, &all.demands);
-        do_without(state, locked, &all.items);
+        let (mark, before) = (state.mark(), state.worth());
+        switch_choices(state, locked, &near.demands);
+        do_without(state, locked, &near.items);
         if swaps {
             swap(state, locked);
         }
-        drop_idle(state, locked, &all.items);
-        state.settle();
+        drop_idle(state, locked, &near.items);
         if !state.worth().beats(before) {
             break;
         }
+        near = near_moved(state, &state.since(mark));
+        state.settle();
     }
+    state.settle();
 }
 
 /// Gives every demand that is not met the choice that costs least on top of what is kept.

@@ -32,6 +32,9 @@ pub struct Rules {
     pub embedding: bool,
     /// Structures may leave out the rows that a question's constants leave out.
     pub partial: bool,
+    /// What reads a structure as a whole pays for each of its partitions, as a get does; else for
+    /// one.
+    pub whole_partitions: bool,
 }
 
 /// How the reads that maintenance needs are counted.
@@ -64,6 +67,7 @@ impl Default for Rules {
             early_limit: true,
             embedding: true,
             partial: true,
+            whole_partitions: false,
         }
     }
 }
