@@ -609,6 +609,59 @@ fn nothing_refuses_an_expiry() {
     );
 }
 
+/// What means the same is the same, however it is written: of one value, of elements, of what is not.
+#[test]
+fn the_same_said_otherwise_is_the_same() {
+    let same: [&[&str]; 8] = [
+        &[
+            "tags = $t",
+            "tags in ($t)",
+            "tags has $t",
+            "tags in ($t, $t)",
+        ],
+        &["author.followers.id = $u", "author.followers.id in ($u)"],
+        &[
+            "status = open",
+            "status in (open)",
+            "not status != open",
+            "not status not in (open)",
+        ],
+        &["at >= $a", "not at < $a", "not not at >= $a"],
+        &["at >= $a and title = $t", "not (at < $a or title != $t)"],
+        &[
+            "extra has $k",
+            "extra[$k] is not null",
+            "not extra[$k] is null",
+        ],
+        &[
+            "not extra has $k",
+            "extra[$k] is null",
+            "not extra[$k] is not null",
+        ],
+        &["author.extra has $k", "author.extra[$k] is not null"],
+    ];
+    for said in same {
+        let of = |condition: &&str| {
+            let own = ["tags", "extra", "not extra"];
+            let entity = if own.iter().any(|n| condition.starts_with(n)) {
+                "User"
+            } else {
+                "Post"
+            };
+            query(&format!("select id from {entity} where {condition}"))
+                .1
+                .filter
+        };
+        let all: Vec<_> = said.iter().map(of).collect();
+        assert!(all.iter().all(|f| *f == all[0]), "{said:?}: {all:?}");
+    }
+    // A comparison with null is false.
+    let unlike = query("select id from Post where not editor.id = $u")
+        .1
+        .filter;
+    assert!(matches!(unlike.as_slice(), [Pred::Not(_)]));
+}
+
 /// `connect` and `disconnect` take the same ends, and a `where` takes the place of those not given.
 #[test]
 fn a_disconnect_is_about_one_link_unless_it_says_which() {

@@ -1,11 +1,10 @@
 //! Volumes: how many, how wide, on average. They price a design; `worst.rs` proves its limits.
 
-use super::assumed::{LIST, RANGE};
 use super::target::Rules;
 use super::widths::collection;
 use crate::model::{
-    Compare, EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, Pred, ReferenceId,
-    Statement, Type, Unfold,
+    EntityId, Expr, Field, Function, Leaf, Many, Model, NodeId, ReferenceId, Statement, Type,
+    Unfold,
 };
 use crate::value::Value;
 use crate::view::typing::{NodeType, Scope};
@@ -366,42 +365,6 @@ impl Stats<'_> {
         (rate > 0.0).then(|| self.count(root) / rate)
     }
 
-    /// The share of rows that a predicate lets pass.
-    pub(crate) fn selectivity(&self, scope: &Scope, pred: &Pred) -> f64 {
-        match pred {
-            Pred::And(all) => self.passes(scope, all),
-            Pred::Or(any) => {
-                1.0 - any
-                    .iter()
-                    .map(|p| 1.0 - self.selectivity(scope, p))
-                    .product::<f64>()
-            }
-            Pred::Not(p) => 1.0 - self.selectivity(scope, p),
-            Pred::Compare(a, op @ (Compare::Eq | Compare::Ne), b) => {
-                let least = if *op == Compare::Eq { 1.0 } else { 2.0 };
-                let of_type = self.of_types(scope, a, std::iter::once(b));
-                let equal = of_type.unwrap_or(1.0 / self.cardinality(scope, a).max(least));
-                if *op == Compare::Eq {
-                    equal
-                } else {
-                    1.0 - equal
-                }
-            }
-            Pred::Compare(..) => RANGE,
-            Pred::In(a, list) => self.of_types(scope, a, list.iter()).unwrap_or_else(|| {
-                (list.len() as f64 / self.cardinality(scope, a).max(1.0)).min(1.0)
-            }),
-            Pred::InList(a, _) => (LIST / self.cardinality(scope, a).max(1.0)).min(1.0),
-            Pred::IsNull(_) => RANGE,
-            Pred::Exists { from, over, filter } => {
-                let inner = scope.inner(self.model, *from, over);
-                let fan: f64 = over.iter().map(|u| self.fan(u, &inner).avg).product();
-                let pass = filter.as_ref().map_or(1.0, |f| self.selectivity(&inner, f));
-                1.0 - (1.0 - pass.min(1.0)).powf(fan.max(1e-6))
-            }
-        }
-    }
-
     /// The share of instances that are of some types, where a path tells the type and the types are
     /// constants: as many as the model states of each.
     pub(crate) fn of_types<'e>(
@@ -449,47 +412,6 @@ impl Stats<'_> {
         Some((own / all).clamp(1.0 / all, 1.0))
     }
 
-    /// The share of rows that several predicates let pass together.
-    pub(crate) fn passes(&self, scope: &Scope, preds: &[Pred]) -> f64 {
-        let all: Vec<usize> = (0..preds.len()).collect();
-        self.passes_left(scope, preds, &all)
-    }
-
-    /// The share of rows that some of the predicates, by their positions, let pass of those for which
-    /// the others hold.
-    pub(crate) fn passes_left<'p>(&self, scope: &Scope, preds: &'p [Pred], left: &[usize]) -> f64 {
-        let is_left = |at: usize| left.contains(&at);
-        let typed = |a: &Expr, b: &Expr| self.of_types(scope, a, std::iter::once(b)).is_some();
-        let equality = |p: &'p Pred| match p {
-            Pred::Compare(a, Compare::Eq, b) if !typed(a, b) => Some(a),
-            _ => None,
-        };
-        let equal = preds.iter().enumerate();
-        let equal = equal.filter_map(|(at, p)| Some((at, equality(p)?)));
-        let done = equal.clone().filter(|(at, _)| !is_left(*at));
-        let done = self.values(scope, done.map(|(_, e)| e)).max(1.0);
-        let all = self.values(scope, equal.map(|(_, e)| e)).max(done);
-        let others = preds.iter().enumerate();
-        let others = others.filter(|(_, p)| equality(p).is_none());
-        // Bounds of one value are one range, however many of them there are.
-        let mut ranges: Vec<(&Expr, bool)> = Vec::new();
-        let mut pass = done / all;
-        for (at, pred) in others {
-            match pred {
-                Pred::Compare(of, op, _) if op.is_range() => {
-                    match ranges.iter_mut().find(|(bounded, _)| *bounded == of) {
-                        Some((_, left)) => *left &= is_left(at),
-                        None => ranges.push((of, is_left(at))),
-                    }
-                }
-                _ if is_left(at) => pass *= self.selectivity(scope, pred),
-                _ => {}
-            }
-        }
-        let ranges = ranges.iter().filter(|(_, left)| *left);
-        pass * ranges.map(|_| RANGE).product::<f64>()
-    }
-
     /// Bindings of a structure, before grouping.
     pub(crate) fn bindings(&self, s: &Structure) -> f64 {
         let scope = Scope::new(self.model, s.anchor, &s.over);
@@ -498,8 +420,8 @@ impl Stats<'_> {
         (self.count(s.anchor) * fan * pass).max(0.0)
     }
 
-    /// Distinct values of several parts of a structure's key together, in that structure: what it
-    /// keeps only one value of has one.
+    /// Distinct values of several parts of a structure's key together, in that structure: of each, as
+    /// many as what it says of the part leaves.
     pub(crate) fn values_in<'e>(
         &self,
         s: &Structure,
@@ -508,9 +430,12 @@ impl Stats<'_> {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let one = |e: &Expr| {
             let mut kept = s.filter.iter();
-            kept.any(|p| matches!(p, Pred::Compare(of, Compare::Eq, Expr::Const(_)) if of == e))
+            kept.any(|p| self.equality(&scope, p) == Some(e))
         };
-        self.values(&scope, parts.filter(|e| !one(e)))
+        let several = parts.filter(|e| !one(e));
+        let kept = several.clone().map(|e| self.kept_of(&scope, &s.filter, e));
+        let kept: f64 = kept.product();
+        (self.values(&scope, several) * kept).max(1.0)
     }
 
     /// Rows of a structure.

@@ -332,6 +332,19 @@ impl Compare {
         }
     }
 
+    /// The comparison that holds of two values where this one does not.
+    #[must_use]
+    pub fn opposite(self) -> Compare {
+        match self {
+            Compare::Eq => Compare::Ne,
+            Compare::Ne => Compare::Eq,
+            Compare::Lt => Compare::Ge,
+            Compare::Le => Compare::Gt,
+            Compare::Gt => Compare::Le,
+            Compare::Ge => Compare::Lt,
+        }
+    }
+
     /// Whether it gives a bound, not a value.
     pub fn is_range(self) -> bool {
         !matches!(self, Compare::Eq | Compare::Ne)

@@ -30,6 +30,10 @@ impl Model {
                 let members = self.enumeration(*e).members.len();
                 Some((0..members).map(|i| Value::Enum(i as u16)).collect())
             }
+            Type::Tag(root) => {
+                let members = self.type_members(*root).len();
+                Some((0..members).map(|i| Value::Enum(i as u16)).collect())
+            }
             _ => None,
         }
     }

@@ -20,26 +20,20 @@ impl Context<'_> {
         let Some(condition) = condition else {
             return Some(Vec::new());
         };
-        Some(match self.condition(scope, condition)? {
-            Pred::And(parts) => parts,
-            single => vec![single],
-        })
+        self.condition(scope, condition).map(conjuncts)
     }
 
     pub(super) fn condition(&mut self, scope: &Scope, expr: &ast::Expr) -> Option<Pred> {
         match &expr.kind {
             ExprKind::And(parts) => {
-                let mut all = Vec::new();
-                for part in self.conditions(scope, parts)? {
-                    match part {
-                        Pred::And(inner) => all.extend(inner),
-                        single => all.push(single),
-                    }
-                }
-                Some(Pred::And(all))
+                let parts = self.conditions(scope, parts)?.into_iter();
+                Some(Pred::And(parts.flat_map(conjuncts).collect()))
             }
             ExprKind::Or(parts) => self.conditions(scope, parts).map(Pred::Or),
-            ExprKind::Not(inner) => Some(Pred::Not(Box::new(self.condition(scope, inner)?))),
+            ExprKind::Not(inner) => {
+                let denied = self.condition(scope, inner)?;
+                Some(self.negated(scope, denied))
+            }
             ExprKind::Compare(left, operator, right) => self.exists(scope, |this, inner| {
                 let (left_typed, right_typed) = this.sides(inner, left, right)?;
                 let span = left.span.to(right.span);
@@ -71,11 +65,7 @@ impl Context<'_> {
                 if ty != Type::Bool {
                     return this.not_a_condition(expr.span);
                 }
-                Some(Pred::Compare(
-                    value,
-                    Compare::Eq,
-                    Expr::Const(Value::Bool(true)),
-                ))
+                Some(compared(value, Compare::Eq, Expr::Const(Value::Bool(true))))
             }),
             ExprKind::Call(_) => {
                 // Functions of later versions are conditions; all others are values.
@@ -122,6 +112,24 @@ impl Context<'_> {
         })
     }
 
+    /// That a condition does not hold, said as one that does where that means the same: of what may be
+    /// null neither a comparison holds nor its opposite.
+    fn negated(&self, scope: &Scope, pred: Pred) -> Pred {
+        let present = |e: &Expr| match e {
+            Expr::Param(id, path) => self.params.always_given(*id, path),
+            e => !scope.may_be_null(self.model, e),
+        };
+        match pred {
+            Pred::Not(denied) => *denied,
+            Pred::Or(any) => {
+                let none = any.into_iter().map(|p| self.negated(scope, p));
+                Pred::And(none.flat_map(conjuncts).collect())
+            }
+            Pred::Compare(a, op, b) if present(&a) && present(&b) => compared(a, op.opposite(), b),
+            other => Pred::Not(Box::new(other)),
+        }
+    }
+
     /// `is null`, or `is not null`. What there is is never null, so of a path that ends at many
     /// instances it says that there are none; of all else, that some value is null.
     fn absence(&mut self, scope: &Scope, value: &ast::Expr, absent: bool) -> Option<Pred> {
@@ -140,15 +148,25 @@ impl Context<'_> {
                 return Some(said(!absent, some));
             }
         }
-        self.exists(scope, |this, inner| {
+        let mut entry = false;
+        let null = self.exists(scope, |this, inner| {
             // A collection is null as a whole: its elements were not asked for.
             inner.elements = false;
             let (null, _) = this.value(inner, value, None)?;
             if !inner.may_be_null(this.model, &null) {
                 this.never_null(value.span, absent);
             }
+            entry = !absent || inner.over.is_empty();
             Some(said(absent, Pred::IsNull(null)))
-        })
+        })?;
+        match &value.kind {
+            // Values of maps are never null.
+            ExprKind::At(map, key) if entry => {
+                let held = self.has(scope, map, key)?;
+                Some(said(!absent, held))
+            }
+            _ => Some(null),
+        }
     }
 
     fn never_null(&mut self, span: Span, absent: bool) {
@@ -193,9 +211,9 @@ impl Context<'_> {
             return Some(equal);
         }
         if !reads_row(&left) && reads_row(&right) {
-            return Some(Pred::Compare(right, operator.flipped(), left));
+            return Some(compared(right, operator.flipped(), left));
         }
-        Some(Pred::Compare(left, operator, right))
+        Some(compared(left, operator, right))
     }
 
     /// That two keys of several scalars are equal. A key of one is compared by it in the first place.
@@ -292,7 +310,13 @@ impl Context<'_> {
         for item in list {
             let (right, found) = self.value(scope, item, Some(&ty))?;
             self.expect_type(&found, &ty, item.span)?;
-            values.push(right);
+            if !values.contains(&right) {
+                values.push(right);
+            }
+        }
+        if let ([one], [item, ..]) = (values.as_slice(), list) {
+            let span = value.span.to(item.span);
+            return self.compare((left, ty.clone()), Compare::Eq, (one.clone(), ty), span);
         }
         let equal = values.iter().map(|v| self.equal_keys(&left, v, &ty));
         if let Some(any) = equal.collect() {
@@ -375,6 +399,24 @@ fn each_alone(pred: Pred) -> Pred {
             Pred::Or(each.collect())
         }
         other => other,
+    }
+}
+
+/// The conditions of which one says that all hold.
+fn conjuncts(pred: Pred) -> Vec<Pred> {
+    match pred {
+        Pred::And(all) => all,
+        single => vec![single],
+    }
+}
+
+/// A comparison. What is not one of two values is the other, unless it is null.
+fn compared(left: Expr, operator: Compare, right: Expr) -> Pred {
+    match (operator, right) {
+        (Compare::Ne, Expr::Const(Value::Bool(b))) => {
+            Pred::Compare(left, Compare::Eq, Expr::Const(Value::Bool(!b)))
+        }
+        (operator, right) => Pred::Compare(left, operator, right),
     }
 }
 

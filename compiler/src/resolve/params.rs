@@ -116,6 +116,15 @@ impl Params {
         Ok(project(id, path, ty, expected))
     }
 
+    /// Whether what is compared is never null: a condition asks for a value. The element of a
+    /// `for each` and the fields of a record are what the list holds.
+    pub(super) fn always_given(&self, id: ParamId, path: &[u16]) -> bool {
+        let known = self.known.get(id.index());
+        known.is_some_and(|p| {
+            p.item_of.is_none() && (path.is_empty() || matches!(p.ty, Some(Type::Key(_))))
+        })
+    }
+
     /// Opens a `for each`: the list, and the item that takes its element type.
     pub(super) fn for_each(
         &mut self,

@@ -6,11 +6,11 @@ use super::measured::marked;
 use super::pieces::{List, Parts, Through, gets, named};
 use super::problem::{ExistsBy, Problem};
 use super::{Planner, Source, State};
-use crate::design::assumed::RANGE;
-use crate::design::plan::{Estimate, Get, Op, Output, Plan, Sub, Term};
+use crate::design::plan::{Bound, Estimate, Get, Op, Output, Plan, Sub, Term};
 use crate::design::shape::{Requirement, ShapeId};
+use crate::design::shares::subject;
 use crate::design::spread::directory;
-use crate::model::{Direction, Expr, Leaf, NodeId, Page, Pred, Type};
+use crate::model::{Compare, Direction, Expr, Leaf, NodeId, Page, ParamId, Pred, Type};
 use crate::value::Value;
 use crate::view::Structure;
 use crate::view::typing::Scope;
@@ -35,6 +35,12 @@ impl Match {
     fn named(&self) -> f64 {
         let directory = self.through.as_ref().filter(|t| !t.once);
         directory.map_or(1.0, |t| named(&t.lists)) * named(&self.lists)
+    }
+
+    /// The key part that it has bounds of.
+    fn ranged<'s>(&self, s: &'s Structure) -> Option<&'s Expr> {
+        let bounded = self.lower.is_some() || self.upper.is_some();
+        s.key().nth(self.bound.len()).filter(|_| bounded)
     }
 
     /// The filters that are not made good yet.
@@ -173,14 +179,19 @@ impl Planner<'_> {
     ) -> Reach {
         // What gathers all salts, buckets or sub-partitions reads as many rows as if there were none.
         let bound = marked(&m.bound, |e| !m.gathered.contains(e));
-        let mut per = self.rows_per_of(shape, bound) * m.named() * self.typed(shape, m);
-        if m.lower.is_some() || m.upper.is_some() {
-            per *= RANGE;
-        }
+        let s = self.shapes.get(shape);
+        let of_values = self.rows_per_of(shape, bound) * m.named() * self.typed(shape, m);
+        let mut per = of_values.min(self.rows_of(shape)) * self.within(s, m);
         let compared = bound & !marked(&m.bound, |e| m.computed.contains(e));
-        let narrowed =
-            partial.narrowed * self.values_of(shape, bound) / self.values_of(shape, compared);
-        let pass = self.stats.passes_left(scope, filters, left) * narrowed;
+        let by_parts = self.values_of(shape, bound) / self.values_of(shape, compared);
+        let mut narrowed = partial.narrowed * by_parts / self.left_out(s, m, problem, left);
+        let mut pass = self.stats.passes_left(scope, filters, left) * narrowed;
+        // A structure that is expected to have fewer rows than are asked for of it has as many.
+        if pass > 1.0 {
+            per *= pass;
+            narrowed /= pass;
+            pass = 1.0;
+        }
         let page = wish.and_then(|w| w.page.clone());
         // The cursor's values are those of the wished order, all of them.
         let whole = problem.order.as_ref().map(Vec::len) == wish.map(|w| w.order.len());
@@ -207,6 +218,45 @@ impl Planner<'_> {
         }
         let s = self.shapes.get(shape);
         self.values_of(shape, marked(&s.partition, |_| true)).max(1.0)
+    }
+
+    /// The share of a structure's rows that the bounds of its next key part let pass.
+    fn within(&self, s: &Structure, m: &Match) -> f64 {
+        let Some(of) = m.ranged(s) else { return 1.0 };
+        let bound = |bound: &Bound, op: Compare, or_equal: Compare| {
+            let op = if bound.inclusive { or_equal } else { op };
+            let value = match &bound.term {
+                Term::Const(value) => Expr::Const(value.clone()),
+                // Of what is given later, nothing else is known.
+                _ => Expr::Param(ParamId(0), vec![]),
+            };
+            Pred::Compare(of.clone(), op, value)
+        };
+        let lower = m.lower.iter().map(|b| bound(b, Compare::Gt, Compare::Ge));
+        let upper = m.upper.iter().map(|b| bound(b, Compare::Lt, Compare::Le));
+        let kept = s.filter.iter().cloned();
+        let preds: Vec<Pred> = kept.chain(lower).chain(upper).collect();
+        let left: Vec<usize> = (s.filter.len()..preds.len()).collect();
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        self.stats.passes_left(&scope, &preds, &left)
+    }
+
+    /// The share that a structure keeps of the rows that meet what a get makes good, by conditions
+    /// that only follow from those that are left.
+    fn left_out(&self, s: &Structure, m: &Match, problem: &Problem, left: &[usize]) -> f64 {
+        let done = problem.holds.iter().filter(|(i, _)| !left.contains(i));
+        let mut preds: Vec<Pred> = done.map(|(_, p)| p.clone()).collect();
+        let ranged = m.ranged(s);
+        let bound = |of: &Expr| m.bound.contains(of) || ranged == Some(of);
+        let known = |p: &Pred| preds.contains(p) || subject(p).is_some_and(bound);
+        let new: Vec<Pred> = s.filter.iter().filter(|p| !known(p)).cloned().collect();
+        if new.is_empty() {
+            return 1.0;
+        }
+        let left: Vec<usize> = (preds.len()..preds.len() + new.len()).collect();
+        preds.extend(new);
+        let scope = Scope::new(self.model, s.anchor, &s.over);
+        self.stats.passes_left(&scope, &preds, &left).max(1e-9)
     }
 
     /// How many times as many instances as on average are of the types that a match names.

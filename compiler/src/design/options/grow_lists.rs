@@ -80,15 +80,17 @@ impl Problem {
         }
     }
 
-    /// That what is compared with `=` is not null, where it may be. It makes no filter good.
+    /// That what is compared with `=` or in a range is not null, where it may be. It makes no filter
+    /// good.
     fn not_null(&self, planner: &Planner) -> Vec<Condition> {
         let scope = Scope::new(planner.model, self.entity, &[]);
         let may_be_null = |e: &Expr| scope.type_of(planner.model, &[], e).1;
-        let asked = self.eqs.iter().filter(|q| {
-            matches!(q.value, EqValue::One(_)) && q.filter.is_some() && may_be_null(&q.expr)
-        });
-        let present = |q: &Eq| Pred::Not(Box::new(Pred::IsNull(q.expr.clone())));
-        asked.map(|q| (None, present(q))).collect()
+        let asked = |q: &&Eq| matches!(q.value, EqValue::One(_)) && q.filter.is_some();
+        let equal = self.eqs.iter().filter(asked).map(|q| &q.expr);
+        let ranges = self.ranges.iter().filter(|r| !r.leads()).map(|r| &r.expr);
+        let asked = equal.chain(ranges).filter(|e| may_be_null(e));
+        let present = |e: &Expr| Pred::Not(Box::new(Pred::IsNull(e.clone())));
+        asked.map(|e| (None, present(e))).collect()
     }
 
     /// Adds candidates of just those instances for which some conditions hold, if there are any,

@@ -2,9 +2,9 @@
 
 use super::Planner;
 use super::atoms::Mentions;
-use super::implied::implied;
 use super::pieces::{List, Through, count, has_item};
 use super::problem::{Eq, EqValue, ExistsBy, Problem, Range, Way};
+use crate::design::implied::implied;
 use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
 use crate::design::shape::{may_follow, names_instance};
@@ -128,11 +128,7 @@ impl Problem {
             return Some(vec![]);
         }
         let scope = Scope::new(planner.model, s.anchor, &s.over);
-        let domain = |e: &Expr| {
-            planner
-                .model
-                .domain(&scope.type_of(planner.model, &[], e).0)
-        };
+        let domain = |e: &Expr| planner.stats.domain(&scope, e);
         let asked = self.holds.iter().map(|(_, p)| p);
         let all = s.filter.iter();
         if !all.clone().all(|p| implied(asked.clone(), p, &domain)) {

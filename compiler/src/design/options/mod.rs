@@ -12,7 +12,6 @@ mod get;
 mod group;
 mod grow;
 mod grow_lists;
-mod implied;
 mod kept;
 mod locate;
 mod matched;

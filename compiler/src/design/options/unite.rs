@@ -9,6 +9,7 @@
 use super::alternatives::{Alternative, alternatives};
 use super::atoms;
 use super::bind::{Partial, Wish, set_node};
+use super::far_end::together;
 use super::{Planner, Requires, Source, State};
 use crate::design::display::Printer;
 use crate::design::plan::{Estimate, Op, Output, Plan, Term};
@@ -99,7 +100,9 @@ impl Planner<'_> {
             return vec![];
         }
         // Rows that several alternatives let pass are found by each of them.
-        let any = 1.0 - shares.iter().map(|s| 1.0 - s.min(1.0)).product::<f64>();
+        let own = |a: &Alternative| together(a.own()).unwrap_or(Pred::And(vec![]));
+        let any = Pred::Or(list.iter().map(own).collect());
+        let any = self.stats.selectivity(scope, &any);
         let overlap = (any / total).min(1.0);
         let order = wish.map_or(&[][..], |w| &w.order);
         let mut out = Vec::new();

@@ -77,8 +77,12 @@ pub(super) fn model(rng: &mut Rng) -> String {
         let body = match (rng.below(5), field) {
             (0, _) => format!("delete {entity} where id = $id"),
             (1 | 2, Some(f)) => format!("update {entity} set {f} where id = $id"),
-            (3, Some(f)) if rng.chance(40) => {
-                format!("update {entity} set {f} where {f} > $from and {f} <= $to")
+            (3, Some(f)) if rng.chance(60) => {
+                let ty = fields
+                    .iter()
+                    .find(|(n, _)| *n == f)
+                    .map_or("int", |(_, ty)| *ty);
+                format!("update {entity} set {f} where {}", said(rng, f, ty))
             }
             (3, Some(f)) => format!("update {entity} set {f} where {f} = $old"),
             (3, None) if entity == "B" => "update B set a where id = $id".into(),
@@ -87,6 +91,27 @@ pub(super) fn model(rng: &mut Rng) -> String {
         let _ = writeln!(out, "change c{c} ({rate}) {body}");
     }
     out
+}
+
+/// What is said of one value, in one of several ways.
+fn said(rng: &mut Rng, by: &str, ty: &str) -> String {
+    match (rng.below(4), constant(ty)) {
+        (0, _) => format!("{by} in ($one)"),
+        (1, _) if ty != "bool" => format!("not {by} < $from"),
+        (2, Some(constant)) => format!("{by} = {constant} and {by} = $value"),
+        (3, Some(constant)) => format!("{by} = {constant} or {by} = $value"),
+        _ if ty == "bool" => format!("{by} != true"),
+        _ => format!("{by} > $from and {by} <= $to"),
+    }
+}
+
+/// A value of a type.
+fn constant(ty: &str) -> Option<&'static str> {
+    match ty {
+        "bool" => Some("true"),
+        "int" | "bigint" => Some("7"),
+        _ => None,
+    }
 }
 
 /// Nothing, the number of values, or also how many share one.
@@ -135,16 +160,13 @@ fn plain(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
 fn counted(rng: &mut Rng, attributes: &[(&str, &str)]) -> String {
     let by = attributes.first().map_or("id", |(n, _)| *n);
     let (other, ty) = attributes.last().copied().unwrap_or(("id", "int"));
-    let constant = match ty {
-        "bool" => "true",
-        "int" | "bigint" => "7",
-        _ => {
-            return format!(
-                "select {by}, count(*) as n from A where {other} = $value group by {by}"
-            );
-        }
+    let Some(constant) = constant(ty) else {
+        return format!("select {by}, count(*) as n from A where {other} = $value group by {by}");
     };
-    match rng.below(4) {
+    match rng.below(5) {
+        4 if ty != "bool" => {
+            format!("select id from A where {other} > {constant} order by {by} limit 9")
+        }
         0 => format!("select count(*) as n from A where {other} = $value"),
         1 => format!("select {by}, count(*) as n from A group by {by} order by {by} desc limit 3"),
         2 => format!("select count(*) as n from A where {other} = {constant}"),

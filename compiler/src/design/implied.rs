@@ -110,7 +110,7 @@ fn constant(expr: &Expr) -> Option<Value> {
 }
 
 /// Whether a condition holds where an expression has a value; none where that does not decide it.
-fn holds(pred: &Pred, expr: &Expr, value: &Value) -> Option<bool> {
+pub(super) fn holds(pred: &Pred, expr: &Expr, value: &Value) -> Option<bool> {
     let of = |e: &Expr| {
         if e == expr {
             Some(value.clone())
