@@ -38,7 +38,7 @@ impl Context<'_> {
                 }
                 Some(Pred::And(all))
             }
-            ExprKind::Or(parts) => self.conditions(scope, parts).map(Pred::Or),
+            ExprKind::Or(parts) => self.conditions(scope, parts).map(either),
             ExprKind::Not(inner) => Some(Pred::Not(Box::new(self.condition(scope, inner)?))),
             ExprKind::Compare(left, operator, right) => self.exists(scope, |this, inner| {
                 let (left_typed, right_typed) = this.sides(inner, left, right)?;
@@ -362,6 +362,40 @@ impl Context<'_> {
             over: inner.over,
             filter,
         })
+    }
+}
+
+/// That one of several conditions holds. What all of them say is said once, where questions find
+/// instances by it: `(a and b) or (a and c)` is `a and (b or c)`.
+fn either(alternatives: Vec<Pred>) -> Pred {
+    let parts = |p: &Pred| match p {
+        Pred::And(all) => all.clone(),
+        single => vec![single.clone()],
+    };
+    let mut own: Vec<Vec<Pred>> = alternatives.iter().map(parts).collect();
+    let mut shared = own.first().cloned().unwrap_or_default();
+    shared.retain(|p| own.iter().all(|parts| parts.contains(p)));
+    if shared.is_empty() {
+        return Pred::Or(alternatives);
+    }
+    for parts in &mut own {
+        parts.retain(|p| !shared.contains(p));
+    }
+    // One that says no more is enough.
+    if own.iter().all(|parts| !parts.is_empty()) {
+        shared.push(Pred::Or(own.into_iter().map(all).collect()));
+    }
+    all(shared)
+}
+
+/// That several conditions hold; one of them is said as it is.
+fn all(mut conditions: Vec<Pred>) -> Pred {
+    match conditions.pop() {
+        Some(single) if conditions.is_empty() => single,
+        last => {
+            conditions.extend(last);
+            Pred::And(conditions)
+        }
     }
 }
 
