@@ -390,6 +390,82 @@ change write (1/s)     insert Post
     }
 }
 
+/// One key for questions that ask for more and more of it, in whatever order the fields are declared.
+#[test]
+fn one_key_for_questions_that_drill_down() {
+    no_dearer_than_by_hand(
+        "model chain
+enum St { open, held, done }
+entity T (20M) {
+  id bigint key
+  tenant int distinct 5k (max 50k)
+  owner int distinct 20k (max 9k)
+  st St
+  title text(40)
+}
+question a (200/s) select id, title from T where tenant = $t
+question b (200/s) select id, title from T where tenant = $t and st = $s
+question c (200/s) select id, title from T where tenant = $t and st = $s and owner = $o
+change add (500/s) insert T
+schema hand {
+  t lists T by id keep *
+  x lists T by tenant order by st, owner keep title
+}
+",
+        &ALL,
+    );
+}
+
+/// What one question has a range of stands before what another one compares as well.
+#[test]
+fn one_key_for_equalities_and_a_range() {
+    no_dearer_than_by_hand(
+        "model rangeshare
+entity Ev (50M) {
+  id bigint key
+  device int distinct 5k (max 50k)
+  kind int distinct 50 (max 9M)
+  day date distinct 100
+  v float
+}
+question one (500/s) select v from Ev where device = $d and day = $y and kind = $k
+question span (100/s) select day, kind, v from Ev where device = $d and day between $f and $t
+change add (500/s) insert Ev
+schema hand {
+  t lists Ev by id keep *
+  x lists Ev by device order by day, kind keep v
+}
+",
+        &ALL,
+    );
+}
+
+/// The same of groups.
+#[test]
+fn one_key_of_groups_for_questions_that_drill_down() {
+    no_dearer_than_by_hand(
+        "model chain_groups
+enum St { open, held, done }
+entity T (20M) {
+  id bigint key
+  tenant int distinct 5k (max 50k)
+  owner int distinct 200 (max 900k)
+  st St
+  hours int
+}
+question a (200/s) select sum(hours) as n from T where tenant = $t
+question b (200/s) select sum(hours) as n from T where tenant = $t and st = $s
+question c (200/s) select sum(hours) as n from T where tenant = $t and st = $s and owner = $o
+change add (500/s) insert T
+schema hand {
+  t lists T by id keep *
+  x groups T by tenant order by st, owner keep sum(hours)
+}
+",
+        &ALL,
+    );
+}
+
 /// What the design of a model costs.
 fn total(text: &str, name: &str) -> f64 {
     let (model, found) = querent_compiler::parse("said.querent", text);
