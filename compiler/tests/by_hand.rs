@@ -477,6 +477,30 @@ fn total(text: &str, name: &str) -> f64 {
     design(&model, &options).unwrap().total
 }
 
+/// Groups of what refers to an instance are kept, whichever of the two is asked.
+#[test]
+fn nested_groups_are_kept_like_flat_ones() {
+    let text = |question: &str| {
+        format!(
+            "model nestedgroup
+enum St {{ open, held, done, dropped }}
+entity Team (5k) {{ id int key  name text(20) }}
+entity T (20M) {{ id bigint key  team -> Team as ts (avg 4k, max 50k)  st St }}
+question q (100/s) {question}
+change add (50/s) insert T
+change mv (50/s) update T set st where id = $id
+"
+        )
+    };
+    for name in ALL {
+        let of = |question: &str| total(&text(question), name);
+        let flat = of("select st, count(*) as n from T where team.id = $t group by st");
+        let nested = of("select ts { st, count(*) as n group by st } from Team where id = $t");
+        // The team is read, too.
+        assert!(nested <= 1.5 * flat, "{name}: {nested} nested, {flat} flat");
+    }
+}
+
 /// What all alternatives say is said once.
 #[test]
 fn a_factor_of_alternatives_is_taken_out() {
