@@ -466,6 +466,30 @@ schema hand {
     );
 }
 
+/// A collection that is kept has the first of its rows, and each value of them.
+#[test]
+fn one_collection_for_a_shorter_one() {
+    no_dearer_than_by_hand(
+        "model sharedcoll
+entity Post (1M) { id bigint key  title text(60) }
+entity Comment (10M) {
+  id timeuuid key
+  post -> Post as comments (avg 10, max 200)
+  body text(100)
+}
+question top (2000/s) select title, comments { body order by id desc limit 3 } from Post where id = $id
+question more (2000/s) select title, comments { id, body order by id desc limit 20 } from Post where id = $id
+change add (200/s) insert Comment
+schema hand {
+  c lists Comment by id keep *
+  p lists Post by id keep title, comments { id, body order by id desc limit 20 }
+  cp lists Comment by post.id order by id desc keep body
+}
+",
+        &ALL,
+    );
+}
+
 /// What the design of a model costs.
 fn total(text: &str, name: &str) -> f64 {
     let (model, found) = querent_compiler::parse("said.querent", text);
