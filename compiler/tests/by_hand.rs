@@ -318,17 +318,9 @@ change add (5/s) insert Prod
 "
         )
     };
-    let total = |condition: &str, name: &str| {
-        let (model, _) = querent_compiler::parse("entries.querent", &text(condition));
-        let options = Options {
-            target: target::named(name).unwrap(),
-            ..Options::embedded()
-        };
-        design(&model.unwrap(), &options).unwrap().total
-    };
     for name in ALL {
-        let any = total("any extra (key = $name and value = $value)", name);
-        let at = total("extra[$name] = $value", name);
+        let any = total(&text("any extra (key = $name and value = $value)"), name);
+        let at = total(&text("extra[$name] = $value"), name);
         assert!(at <= any * (1.0 + 1e-9), "{name}: {at}, {any} with any");
     }
 }
@@ -395,5 +387,176 @@ change write (1/s)     insert Post
             note.techniques.contains(&"blob-apart".to_owned()),
             "{note:?}"
         );
+    }
+}
+
+/// One key for questions that ask for more and more of it, in whatever order the fields are declared.
+#[test]
+fn one_key_for_questions_that_drill_down() {
+    no_dearer_than_by_hand(
+        "model chain
+enum St { open, held, done }
+entity T (20M) {
+  id bigint key
+  tenant int distinct 5k (max 50k)
+  owner int distinct 20k (max 9k)
+  st St
+  title text(40)
+}
+question a (200/s) select id, title from T where tenant = $t
+question b (200/s) select id, title from T where tenant = $t and st = $s
+question c (200/s) select id, title from T where tenant = $t and st = $s and owner = $o
+change add (500/s) insert T
+schema hand {
+  t lists T by id keep *
+  x lists T by tenant order by st, owner keep title
+}
+",
+        &ALL,
+    );
+}
+
+/// What one question has a range of stands before what another one compares as well.
+#[test]
+fn one_key_for_equalities_and_a_range() {
+    no_dearer_than_by_hand(
+        "model rangeshare
+entity Ev (50M) {
+  id bigint key
+  device int distinct 5k (max 50k)
+  kind int distinct 50 (max 9M)
+  day date distinct 100
+  v float
+}
+question one (500/s) select v from Ev where device = $d and day = $y and kind = $k
+question span (100/s) select day, kind, v from Ev where device = $d and day between $f and $t
+change add (500/s) insert Ev
+schema hand {
+  t lists Ev by id keep *
+  x lists Ev by device order by day, kind keep v
+}
+",
+        &ALL,
+    );
+}
+
+/// The same of groups.
+#[test]
+fn one_key_of_groups_for_questions_that_drill_down() {
+    no_dearer_than_by_hand(
+        "model chain_groups
+enum St { open, held, done }
+entity T (20M) {
+  id bigint key
+  tenant int distinct 5k (max 50k)
+  owner int distinct 200 (max 900k)
+  st St
+  hours int
+}
+question a (200/s) select sum(hours) as n from T where tenant = $t
+question b (200/s) select sum(hours) as n from T where tenant = $t and st = $s
+question c (200/s) select sum(hours) as n from T where tenant = $t and st = $s and owner = $o
+change add (500/s) insert T
+schema hand {
+  t lists T by id keep *
+  x groups T by tenant order by st, owner keep sum(hours)
+}
+",
+        &ALL,
+    );
+}
+
+/// A collection that is kept has the first of its rows, and each value of them.
+#[test]
+fn one_collection_for_a_shorter_one() {
+    no_dearer_than_by_hand(
+        "model sharedcoll
+entity Post (1M) { id bigint key  title text(60) }
+entity Comment (10M) {
+  id timeuuid key
+  post -> Post as comments (avg 10, max 200)
+  body text(100)
+}
+question top (2000/s) select title, comments { body order by id desc limit 3 } from Post where id = $id
+question more (2000/s) select title, comments { id, body order by id desc limit 20 } from Post where id = $id
+change add (200/s) insert Comment
+schema hand {
+  c lists Comment by id keep *
+  p lists Post by id keep title, comments { id, body order by id desc limit 20 }
+  cp lists Comment by post.id order by id desc keep body
+}
+",
+        &ALL,
+    );
+}
+
+/// What the design of a model costs.
+fn total(text: &str, name: &str) -> f64 {
+    let (model, found) = querent_compiler::parse("said.querent", text);
+    let model = model.unwrap_or_else(|| panic!("{found:#?}\n{text}"));
+    let options = Options {
+        target: target::named(name).unwrap(),
+        ..Options::embedded()
+    };
+    design(&model, &options).unwrap().total
+}
+
+/// Groups of what refers to an instance are kept, whichever of the two is asked.
+#[test]
+fn nested_groups_are_kept_like_flat_ones() {
+    let text = |question: &str| {
+        format!(
+            "model nestedgroup
+enum St {{ open, held, done, dropped }}
+entity Team (5k) {{ id int key  name text(20) }}
+entity T (20M) {{ id bigint key  team -> Team as ts (avg 4k, max 50k)  st St }}
+question q (100/s) {question}
+change add (50/s) insert T
+change mv (50/s) update T set st where id = $id
+"
+        )
+    };
+    for name in ALL {
+        let of = |question: &str| total(&text(question), name);
+        let flat = of("select st, count(*) as n from T where team.id = $t group by st");
+        let nested = of("select ts { st, count(*) as n group by st } from Team where id = $t");
+        // The team is read, too.
+        assert!(nested <= 1.5 * flat, "{name}: {nested} nested, {flat} flat");
+    }
+}
+
+/// What all alternatives say is said once.
+#[test]
+fn a_factor_of_alternatives_is_taken_out() {
+    let text = |condition: &str| {
+        format!(
+            "model orfactor
+entity T (20M) {{
+  id bigint key
+  team int distinct 5k (max 50k)
+  st int distinct 4
+  prio int distinct 5
+  title text(40)
+}}
+question q (100/s) select id, title from T where {condition}
+change add (50/s) insert T
+"
+        )
+    };
+    let same = [
+        (
+            "(team = $t and st = 1) or (team = $t and prio = 1)",
+            "team = $t and (st = 1 or prio = 1)",
+        ),
+        ("team = $t or (team = $t and prio = 1)", "team = $t"),
+    ];
+    for name in ALL {
+        for (one, other) in same {
+            let (a, b) = (total(&text(one), name), total(&text(other), name));
+            assert!(
+                (a - b).abs() <= 1e-6 * b,
+                "{name}: {a} for `{one}`, {b} for `{other}`"
+            );
+        }
     }
 }

@@ -711,3 +711,35 @@ fn a_disconnect_is_about_one_link_unless_it_says_which() {
         (vec![], vec![])
     );
 }
+
+/// What all alternatives say is said once: predicates are true or false, so that changes nothing.
+#[test]
+fn a_factor_of_alternatives_is_said_once() {
+    let filter = |condition: &str| {
+        let (_, query) = query(&format!("select title from Post where {condition}"));
+        query.filter
+    };
+    let same = [
+        (
+            "title = $t and status = paid or title = $t and at > $x",
+            "title = $t and (status = paid or at > $x)",
+        ),
+        (
+            "title = $t and (status = paid and at > $x or status = paid and at < $y)",
+            "title = $t and status = paid and (at > $x or at < $y)",
+        ),
+        (
+            "title = $t and status = paid or status = paid",
+            "status = paid",
+        ),
+        (
+            "not (status = paid and title = 'a' or status = paid and title = 'b')",
+            "not (status = paid and (title = 'a' or title = 'b'))",
+        ),
+    ];
+    for (one, other) in same {
+        assert_eq!(filter(one), filter(other), "{one}");
+    }
+    let apart = filter("title = $t and status = paid or at > $x");
+    assert!(matches!(apart.as_slice(), [Pred::Or(_)]), "{apart:?}");
+}

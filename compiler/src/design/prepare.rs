@@ -315,6 +315,7 @@ pub(super) fn candidates<'m>(
         let found = round(&mut planner).complete(model)?;
         // What limits refuse to these plans is known before all of them are there.
         found.tried(&planner, mix);
+        planner.order_keys();
         planner.unite_groups();
     }
     planner.growing = false;

@@ -29,7 +29,7 @@ impl Context<'_> {
                 let parts = self.conditions(scope, parts)?.into_iter();
                 Some(Pred::And(parts.flat_map(conjuncts).collect()))
             }
-            ExprKind::Or(parts) => self.conditions(scope, parts).map(Pred::Or),
+            ExprKind::Or(parts) => self.conditions(scope, parts).map(either),
             ExprKind::Not(inner) => {
                 let denied = self.condition(scope, inner)?;
                 Some(self.negated(scope, denied))
@@ -386,6 +386,40 @@ impl Context<'_> {
             over: inner.over,
             filter,
         })
+    }
+}
+
+/// That one of several conditions holds. What all of them say is said once, where questions find
+/// instances by it: `(a and b) or (a and c)` is `a and (b or c)`.
+fn either(alternatives: Vec<Pred>) -> Pred {
+    let parts = |p: &Pred| match p {
+        Pred::And(all) => all.clone(),
+        single => vec![single.clone()],
+    };
+    let mut own: Vec<Vec<Pred>> = alternatives.iter().map(parts).collect();
+    let mut shared = own.first().cloned().unwrap_or_default();
+    shared.retain(|p| own.iter().all(|parts| parts.contains(p)));
+    if shared.is_empty() {
+        return Pred::Or(alternatives);
+    }
+    for parts in &mut own {
+        parts.retain(|p| !shared.contains(p));
+    }
+    // One that says no more is enough.
+    if own.iter().all(|parts| !parts.is_empty()) {
+        shared.push(Pred::Or(own.into_iter().map(all).collect()));
+    }
+    all(shared)
+}
+
+/// That several conditions hold; one of them is said as it is.
+fn all(mut conditions: Vec<Pred>) -> Pred {
+    match conditions.pop() {
+        Some(single) if conditions.is_empty() => single,
+        last => {
+            conditions.extend(last);
+            Pred::And(conditions)
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Maintained aggregates: counters and sums per group, kept as structures of their own.
 
-use super::atoms::{rebase, rebase_unfolds};
+use super::atoms::{rebase, rebase_pred, rebase_unfolds};
 use super::bind::{Partial, Wish, is_key_expr};
 use super::kept::{Asked, is_kept};
 use super::query::{free_order, group_aggregates, limit_rows};
 use super::{PlanOption, Planner, State};
 use crate::design::plan::{Aggregation, Estimate, Op, Output, Plan, Term};
 use crate::design::shape::reference_paths;
-use crate::model::{Aggregate, Expr, Many, NodeId, Query, Type};
+use crate::model::{Aggregate, EntityId, Expr, Item, Many, NodeId, Query, Type, Unfold};
 use crate::view::typing::Scope;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -88,56 +88,27 @@ impl Planner<'_> {
         a: &Aggregate,
         scope: &Scope,
     ) -> Option<Vec<PlanOption>> {
-        let (first, rest) = a.over.split_first()?;
-        let Many::Back(reference) = first.many else {
-            return None;
-        };
-        if first.parent != 0 {
-            return None;
-        }
-        let shift = |n: NodeId| n.checked_sub(1);
-        let over = rebase_unfolds(rest, &shift)?;
+        let inside = self.led_to(start, &a.over, scope)?;
         let of_group = Aggregate {
             function: a.function,
             distinct: a.distinct,
             from: 0,
             over: vec![],
             arg: match &a.arg {
-                Some(arg) => Some(rebase(arg, &shift)?),
+                Some(arg) => Some(rebase(arg, &inner_node)?),
                 None => None,
             },
         };
-        let anchor = self
-            .model
-            .entity(self.model.reference(reference).entity)
-            .root;
-        let target = self.model.reference(reference).target;
-        let keys = self.model.key_leaf_paths(target, 0, &[], &first.steps);
-        let state = self
-            .supply(start.clone(), scope, &keys)
-            .into_iter()
-            .next()?;
-        let terms: Option<Vec<Term>> = keys.iter().map(|k| self.locate(&state, k)).collect();
-        let paths = reference_paths(self.model, reference);
-        let given: Vec<(Expr, Term)> = paths.into_iter().zip(terms?).collect();
-        let partial = Partial {
-            state: State {
-                nodes: Rc::new(vec![None]),
-                ..state
-            },
-            left: vec![],
-            narrowed: 1.0,
-            ordered: false,
-            paged: false,
-        };
+        let partial = unfiltered(inside.state, 0);
         let asked = Asked {
-            over: &over,
+            over: &inside.over,
             by: &[],
             aggregates: std::slice::from_ref(&of_group),
             filters: &[],
         };
-        let problem = self.problem_inside(&partial, &Some, anchor, &given, &[], None);
-        let inner = Scope::new(self.model, anchor, &over);
+        let (anchor, given) = (inside.anchor, &inside.given);
+        let problem = self.problem_inside(&partial, &Some, anchor, given, &[], None);
+        let inner = Scope::new(self.model, anchor, &inside.over);
         if self.growing {
             self.grow_groups(&asked, &problem, &[]);
         }
@@ -151,32 +122,75 @@ impl Planner<'_> {
         Some(options.collect())
     }
 
+    /// What refers to the instance that a subquery starts at, where its first unfold leads there.
+    fn led_to(&mut self, start: &State, over: &[Unfold], scope: &Scope) -> Option<Inside> {
+        let (first, rest) = over.split_first()?;
+        let Many::Back(reference) = first.many else {
+            return None;
+        };
+        if first.parent != 0 {
+            return None;
+        }
+        let over = rebase_unfolds(rest, &inner_node)?;
+        let entity = self.model.reference(reference).entity;
+        let target = self.model.reference(reference).target;
+        let keys = self.model.key_leaf_paths(target, 0, &[], &first.steps);
+        let state = self
+            .supply(start.clone(), scope, &keys)
+            .into_iter()
+            .next()?;
+        let terms: Option<Vec<Term>> = keys.iter().map(|k| self.locate(&state, k)).collect();
+        let paths = reference_paths(self.model, reference);
+        Some(Inside {
+            anchor: self.model.entity(entity).root,
+            over,
+            given: paths.into_iter().zip(terms?).collect(),
+            state: State {
+                nodes: Rc::new(vec![None]),
+                ..state
+            },
+        })
+    }
+
+    /// The ways to answer a grouped query of what refers to an outer row from groups that are kept.
+    pub(super) fn answer_kept_inside(
+        &mut self,
+        start: &State,
+        query: &Query,
+        scope: &Scope,
+    ) -> Option<Vec<PlanOption>> {
+        let inside = self.led_to(start, &query.over, scope)?;
+        let query = seen_from_inside(query, &inside)?;
+        let scope = Scope::new(self.model, inside.anchor, &query.over);
+        let order = free_order(&query);
+        let found = self.group_options(&inside.state, &inside.given, &query, &scope);
+        let options = found
+            .into_iter()
+            .flat_map(|partial| self.finish(partial, &query, &scope, &order, start.rows));
+        Some(options.collect())
+    }
+
     /// A grouped query from groups that are kept: states whose known values are the query's group
-    /// expressions and aggregates.
+    /// expressions and aggregates. `given`: equalities that lead from an outer row.
     pub(super) fn group_options(
         &mut self,
         start: &State,
+        given: &[(Expr, Term)],
         query: &Query,
         scope: &Scope,
     ) -> Vec<Partial> {
         let Some(by) = &query.group else {
             return vec![];
         };
-        let nested = start.nodes.first().is_some_and(Option::is_some);
-        if nested || !by.iter().all(|e| is_key_expr(self.model, e)) {
+        if !by.iter().all(|e| is_key_expr(self.model, e)) {
             return vec![];
         }
         let aggregates = group_aggregates(query);
-        // Nothing is equal to null, so that its group could not be looked for.
+        // Nothing is equal to null, so that its group could not be looked for; and of an outer row,
+        // nothing is left beside groups that are put together.
         let known = |e: &Expr| !scope.type_of(self.model, &self.params, e).1;
-        let findable = query.over.is_empty() && by.iter().all(known);
-        let partial = Partial {
-            state: start.clone(),
-            left: (0..query.filter.len()).collect(),
-            narrowed: 1.0,
-            ordered: false,
-            paged: false,
-        };
+        let findable = given.is_empty() && query.over.is_empty() && by.iter().all(known);
+        let partial = unfiltered(start.clone(), query.filter.len());
         let mut out = Vec::new();
         if findable && by.is_empty() && aggregates.iter().all(|a| self.is_extreme(a, scope)) {
             // There is one group, whatever there is.
@@ -195,7 +209,7 @@ impl Planner<'_> {
         };
         let anchor = self.model.entity(query.anchor).root;
         let wish = Some(&wish);
-        let problem = self.problem_inside(&partial, &Some, anchor, &[], &query.filter, wish);
+        let problem = self.problem_inside(&partial, &Some, anchor, given, &query.filter, wish);
         let extreme = |a: &Aggregate| self.is_extreme(a, scope);
         if self.growing
             && aggregates
@@ -240,6 +254,59 @@ impl Planner<'_> {
             ..partial.clone()
         });
         with.collect()
+    }
+}
+
+/// What refers to an outer row, as a scope of its own.
+struct Inside {
+    anchor: EntityId,
+    over: Vec<Unfold>,
+    /// The equalities that lead there.
+    given: Vec<(Expr, Term)>,
+    state: State,
+}
+
+/// The number of a node in the scope of what refers to an outer row; none of that row itself.
+fn inner_node(node: NodeId) -> Option<NodeId> {
+    node.checked_sub(1)
+}
+
+/// A subquery as one of its own of what refers to the outer row; none where it is about that, too.
+fn seen_from_inside(query: &Query, inside: &Inside) -> Option<Query> {
+    let seen = |e: &Expr| rebase(e, &inner_node);
+    let select = query.select.iter().map(|item| {
+        let expr = seen(&item.expr)?;
+        Some(Item {
+            expr,
+            ..item.clone()
+        })
+    });
+    let order = query.order.iter().map(|(e, d)| Some((seen(e)?, *d)));
+    let filter = query.filter.iter().map(|p| rebase_pred(p, &inner_node));
+    let group = match &query.group {
+        Some(by) => Some(by.iter().map(seen).collect::<Option<_>>()?),
+        None => None,
+    };
+    Some(Query {
+        anchor: inside.anchor,
+        over: inside.over.clone(),
+        subject: inner_node(query.subject)?,
+        filter: filter.collect::<Option<_>>()?,
+        select: select.collect::<Option<_>>()?,
+        group,
+        order: order.collect::<Option<_>>()?,
+        ..query.clone()
+    })
+}
+
+/// A partial plan none of whose so many filters is made good.
+fn unfiltered(state: State, filters: usize) -> Partial {
+    Partial {
+        state,
+        left: (0..filters).collect(),
+        narrowed: 1.0,
+        ordered: false,
+        paged: false,
     }
 }
 

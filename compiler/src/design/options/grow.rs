@@ -8,6 +8,7 @@ use super::Planner;
 use super::atoms::Mentions;
 use super::bind::is_key_expr;
 use super::kept::{Asked, is_kept, maintainable};
+use super::orders;
 use super::problem::{EqValue, Problem};
 use crate::design::shape::skeleton;
 use crate::design::spread::everything;
@@ -165,11 +166,11 @@ impl Planner<'_> {
         each: &[Expr],
     ) {
         let asc = |e: &Expr| (e.clone(), Direction::Asc);
-        let given = problem.eqs.iter().any(|q| q.filter.is_none());
-        let mut equal = form.equal.clone();
-        if !given {
-            equal.sort();
-        }
+        // What leads here, and nothing else, is one key: it stands there as a whole.
+        let given = problem.eqs.iter().all(|q| q.filter.is_none());
+        let mut sorted = form.equal.clone();
+        sorted.sort();
+        let equal = if given { &form.equal } else { &sorted };
         let narrowing = form.listed.iter().chain(&form.compared).map(asc);
         let narrowing: Vec<(Expr, Direction)> = narrowing.collect();
         let last = each.iter().map(asc);
@@ -184,6 +185,17 @@ impl Planner<'_> {
             partitions.extend(equal.iter().map(|e| vec![e.clone()]));
         }
         for suffix in suffixes {
+            self.note_asked(
+                orders::Asked {
+                    kind: Kind::Groups,
+                    entity: problem.entity,
+                    over: asked.over.to_vec(),
+                    filter: form.filter.clone(),
+                    equal: sorted.clone(),
+                    behind: suffix.clone(),
+                },
+                true,
+            );
             for partition in &partitions {
                 let mut partition = partition.clone();
                 let rest = equal.iter().filter(|e| !partition.contains(e)).map(asc);
@@ -209,7 +221,7 @@ impl Planner<'_> {
     }
 
     /// Takes a candidate of groups in: it, or the ways of spreading it.
-    fn admit_groups(&mut self, s: Structure) {
+    pub(super) fn admit_groups(&mut self, s: Structure) {
         let scope = Scope::new(self.model, s.anchor, &s.over);
         let scalar = |e: &Expr| scope.type_of(self.model, &[], e).0.is_scalar();
         if s.key().all(scalar) {

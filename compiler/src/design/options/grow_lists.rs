@@ -5,6 +5,7 @@
 
 use super::Planner;
 use super::atoms::{self, Mentions};
+use super::orders::Asked;
 use super::problem::{Eq, EqValue, ExistsBy, Problem, Way};
 use crate::design::shape::{ShapeId, skeleton};
 use crate::design::spread::everything;
@@ -156,8 +157,18 @@ impl Problem {
         let mut sorted = parts.to_vec();
         sorted.sort();
         sorted.dedup();
+        let all = self.eqs.iter().all(|q| sorted.contains(&q.expr));
         let capabilities = planner.target.capabilities.clone();
         for suffix in suffixes {
+            let asked = Asked {
+                kind: Kind::Lists,
+                entity: self.entity,
+                over: over.to_vec(),
+                filter: filter.to_vec(),
+                equal: sorted.clone(),
+                behind: suffix.clone(),
+            };
+            planner.note_asked(asked, all);
             for mut partition in partitions(&sorted, capabilities.ordered_partitions) {
                 if partition.is_empty() && capabilities.partition_required {
                     let in_order = self.order.as_ref() == Some(&suffix) && !suffix.is_empty();
@@ -198,7 +209,7 @@ impl Planner<'_> {
     }
 }
 
-/// Adds one candidate: a list where its key determines the binding, else a group.
+/// Adds one candidate.
 pub(super) fn add(
     planner: &mut Planner,
     entity: EntityId,
@@ -209,11 +220,16 @@ pub(super) fn add(
 ) {
     let model = planner.model;
     let lists = Kind::Lists;
-    let mut s = skeleton(model, entity, over, filter, partition, clustering, lists);
+    let s = skeleton(model, entity, over, filter, partition, clustering, lists);
+    planner.admit(listed(model, s));
+}
+
+/// A list where its key determines the binding, else a group.
+pub(super) fn listed(model: &Model, mut s: Structure) -> Structure {
     if !determines(model, &s) {
         s.kind = Kind::Groups;
     }
-    planner.admit(s);
+    s
 }
 
 /// A condition of a structure, and the filter that it makes good.

@@ -18,6 +18,7 @@ mod matched;
 mod matching;
 mod measured;
 mod one_element;
+mod orders;
 mod pieces;
 mod problem;
 mod query;
@@ -85,6 +86,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) within: Option<BTreeMap<ShapeId, BTreeSet<usize>>>,
     /// The candidates that were made of structures, as they fit the target.
     admitted: HashMap<Structure, Vec<ShapeId>>,
+    /// What questions ask for by equalities, and whether one has no others.
+    asked: BTreeMap<orders::Asked, bool>,
     measured: measured::Measured,
     matched: matched::Matched,
     subplans: subplans::Subplans,
@@ -161,6 +164,7 @@ impl<'a> Planner<'a> {
             growing: true,
             within: None,
             admitted: HashMap::new(),
+            asked: BTreeMap::new(),
             measured: measured::Measured::default(),
             matched: matched::Matched::default(),
             subplans: subplans::Subplans::default(),

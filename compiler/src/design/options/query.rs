@@ -42,9 +42,13 @@ impl Planner<'_> {
 
     /// The ways to answer a query from groups that are kept.
     fn answer_kept(&mut self, start: &State, query: &Query, scope: &Scope) -> Vec<PlanOption> {
+        let nested = start.nodes.first().is_some_and(Option::is_some);
+        if nested {
+            return (self.answer_kept_inside(start, query, scope)).unwrap_or_default();
+        }
         let order = free_order(query);
         let mut out = Vec::new();
-        for partial in self.group_options(start, query, scope) {
+        for partial in self.group_options(start, &[], query, scope) {
             out.extend(self.finish(partial, query, scope, &order, start.rows));
         }
         out

@@ -10,7 +10,8 @@ use super::{PlanOption, Planner, Source, State, undominated};
 use crate::design::plan::{Op, Plan, Sub, Term, Test};
 use crate::design::shape::ShapeId;
 use crate::design::spread::FILL;
-use crate::model::{Expr, NodeId, Pred};
+use crate::model::{Expr, NodeId, Pred, Query};
+use crate::value::Value;
 use crate::view::elements;
 use crate::view::typing::Scope;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ impl Planner<'_> {
             _ => return out,
         };
         out.extend(self.embed(&state, scope, from, atom));
+        out.extend(self.embed_in_wider(&state, scope, from, atom));
         for option in self.subquery(&state, scope, from, atom) {
             let mut next = state.clone();
             next.cost += option.cost;
@@ -93,20 +95,8 @@ impl Planner<'_> {
         if mentions.params || elements::follows(self.model, atom) {
             return None;
         }
-        let (row, fetched) = match state.nodes.get(from as usize)?.as_ref()? {
-            Source::Row {
-                shape, at, fetched, ..
-            } if at.is_empty() => (Some(*shape), fetched),
-            Source::Row { fetched, .. } | Source::Carried { fetched, .. } => (None, fetched),
-            Source::Element { .. } => return None,
-        };
+        let owner = self.owner(state, from)?;
         let at_zero = atoms::rebase(atom, &|_| Some(0))?;
-        let home = fetched
-            .iter()
-            .find(|f| f.element.is_empty() && f.steps.is_empty());
-        let copies =
-            |shape: &ShapeId| self.can_copy(*shape) && self.shapes.get(*shape).over.is_empty();
-        let owner = home.map(|f| f.shape).or(row.filter(copies))?;
         // What a person keeps there is read there: that it may outgrow a row is a finding.
         let kept = self.is_given(owner) && self.shapes.get(owner).columns.contains(&at_zero);
         let possible = self.target.cost.rules.embedding && self.embeddable(scope, atom);
@@ -114,6 +104,89 @@ impl Planner<'_> {
             return None;
         }
         self.take_from(state, owner, &[], 0, &[&at_zero])
+    }
+
+    /// The candidate whose row may keep what is asked of a node: the row that bound it, or its home.
+    fn owner(&self, state: &State, from: NodeId) -> Option<ShapeId> {
+        let (row, fetched) = match state.nodes.get(from as usize)?.as_ref()? {
+            Source::Row {
+                shape, at, fetched, ..
+            } if at.is_empty() => (Some(*shape), fetched),
+            Source::Row { fetched, .. } | Source::Carried { fetched, .. } => (None, fetched),
+            Source::Element { .. } => return None,
+        };
+        let home = fetched
+            .iter()
+            .find(|f| f.element.is_empty() && f.steps.is_empty());
+        let copies =
+            |shape: &ShapeId| self.can_copy(*shape) && self.shapes.get(*shape).over.is_empty();
+        home.map(|f| f.shape).or(row.filter(copies))
+    }
+
+    /// The subquery as the first rows, and some of the values, of collections that are kept where it
+    /// could be itself.
+    fn embed_in_wider(
+        &mut self,
+        state: &State,
+        scope: &Scope,
+        from: NodeId,
+        atom: &Expr,
+    ) -> Vec<State> {
+        let (Expr::Nested(_, asked), Some(owner)) = (atom, self.owner(state, from)) else {
+            return vec![];
+        };
+        let columns = self.shapes.get(owner).columns.iter();
+        let wider = columns.filter_map(|column| match column {
+            Expr::Nested(0, wider) if has_all_of(wider, asked) => Some((**wider).clone()),
+            _ => None,
+        });
+        let wider: Vec<Query> = wider.collect();
+        let taken = wider
+            .iter()
+            .filter_map(|wider| self.first_of(state, scope, from, owner, wider, asked));
+        let taken = taken.map(|(mut state, plan)| {
+            state.knows(atom.clone(), Term::Sub(Arc::new(Sub::Nested(plan))));
+            state
+        });
+        taken.collect()
+    }
+
+    /// A state that reads a kept collection, and the plan that takes from it what is asked.
+    fn first_of(
+        &mut self,
+        state: &State,
+        scope: &Scope,
+        from: NodeId,
+        owner: ShapeId,
+        wider: &Query,
+        asked: &Query,
+    ) -> Option<(State, Plan)> {
+        let kept = |node| Expr::Nested(node, Box::new(wider.clone()));
+        let next = self.take_from(state, owner, &[], 0, &[&kept(0)])?;
+        let of = self.locate(&next, &kept(from))?;
+        let mut rows = next.subplan(from);
+        let frame = rows.frames;
+        rows.frames += 1;
+        rows.then(|input| Op::Elements { input, of });
+        for (at, item) in wider.select.iter().enumerate() {
+            let value = Term::Column {
+                frame,
+                column: 0,
+                path: vec![at as u16],
+            };
+            rows.knows(item.expr.clone(), value);
+        }
+        let partial = Partial {
+            state: rows,
+            left: vec![],
+            narrowed: 1.0,
+            ordered: true,
+            paged: false,
+        };
+        let inner = scope.inner(self.model, from, &asked.over);
+        let options = self.finish(partial, asked, &inner, &[], next.rows);
+        let plan = options.into_iter().next()?.plan;
+        Some((next, plan))
     }
 
     /// An aggregate that a change maintains must be one that has a difference, and one that may
@@ -177,6 +250,30 @@ impl Planner<'_> {
         });
         tested.collect()
     }
+}
+
+/// Whether the rows of a collection begin with those of another one, and have all of their values.
+fn has_all_of(wider: &Query, asked: &Query) -> bool {
+    let rows = |q: &Query| match &q.limit {
+        None => Some(f64::INFINITY),
+        Some(Expr::Const(Value::Int(n))) => Some(*n as f64),
+        Some(_) => None,
+    };
+    let enough = match (rows(wider), rows(asked)) {
+        (Some(all), Some(first)) => first <= all,
+        _ => false,
+    };
+    let value = |e: &Expr| wider.select.iter().any(|item| item.expr == *e);
+    let grouped = wider.group.is_some() || asked.group.is_some();
+    enough
+        && wider.over == asked.over
+        && wider.filter == asked.filter
+        && wider.order == asked.order
+        && !grouped
+        && wider.page.is_none()
+        && asked.page.is_none()
+        && wider != asked
+        && asked.select.iter().all(|item| value(&item.expr))
 }
 
 /// A plan that only tells whether there are rows.
