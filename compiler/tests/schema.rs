@@ -1044,3 +1044,46 @@ fn a_path_that_repeats_is_printed_as_it_was_read() {
     let read = read.unwrap_or_else(|| panic!("{again}: {found:?}"));
     assert_eq!(read.schemas[0].structures, schema.structures, "{printed}");
 }
+
+const READINGS: &str = "model m
+entity Sensor (10k) {
+  id text(12, max 40) key
+}
+entity Reading (9M) {
+  sensor -> Sensor as readings (avg 900, max 6k) key
+  at timestamp key
+  value float
+}
+change measure (1/s) insert Reading
+";
+
+/// A range of everything that is thrown away by a condition is a search, in buckets or not.
+#[test]
+fn a_range_that_is_thrown_away_is_a_search() {
+    let model = format!(
+        "{READINGS}question span (10/s) select at, value from Reading where sensor.id = $s \
+         and at between $a and $b order by at\n"
+    );
+    for by in ["0", "bucket(at, hour), hash(at, 128)"] {
+        for on in ["cassandra", "dynamodb"] {
+            let block = format!(
+                "schema s {{\n  sensors lists Sensor by id\n  \
+                 readings lists Reading by {by} order by at desc, sensor.id keep value\n}}\n"
+            );
+            let (_, made) = given("m", &model, &block, &options(on));
+            assert_eq!(
+                messages(&made, "W030"),
+                ["`span` reads 900,000 of the 9,000,000 rows of `readings`"],
+                "{by} on {on}"
+            );
+        }
+    }
+    // What a range reads for its own sake is none.
+    let all = "question span (10/s) select at, value, sensor.id as s from Reading \
+               where at between $a and $b order by at\n";
+    let block = "schema s {\n  sensors lists Sensor by id\n  \
+                 readings lists Reading by 0 order by at desc, sensor.id keep value\n}\n";
+    let model = format!("{READINGS}{all}");
+    let (_, made) = given("m", &model, block, &options("cassandra"));
+    assert!(messages(&made, "W030").is_empty());
+}

@@ -12,7 +12,7 @@ use super::popular_key::totals;
 use super::select::Reader;
 use super::sizes::{Finding, Subject, grouped};
 use super::target::Target;
-use super::whole::{Whole, wholes};
+use super::whole::{FAR_MORE, Whole, wholes};
 use super::{Design, PricedPlan, Purpose, WritePlan, WriteStep};
 use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
 use crate::model::{Expr, Leaf, Model, Question, Schema};
@@ -215,8 +215,6 @@ fn tells_apart(model: &Model, s: &Structure) -> bool {
 
 /// Rows that are read to be thrown away: so many are many, whatever they are for.
 const MANY: f64 = 10_000.0;
-/// How many times as many rows as are made use of.
-const FAR_MORE: f64 = 20.0;
 
 /// Findings about a design that nobody gave: plans that read a structure as a whole for a few of its
 /// rows. `readers`: the questions, then the finds of changes, with all ways to answer them.
@@ -239,7 +237,7 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
         let Some(plan) = plan else { continue };
         for scan in through(model, design, &plan) {
             let search = &scan.whole;
-            if search.reads <= MANY || search.reads <= FAR_MORE * search.used {
+            if search.reads <= MANY || !search.is_wasted() {
                 continue;
             }
             let costs = reader.options.iter().map(|o| o.cost);
