@@ -1087,3 +1087,22 @@ fn a_range_that_is_thrown_away_is_a_search() {
     let (_, made) = given("m", &model, block, &options("cassandra"));
     assert!(messages(&made, "W030").is_empty());
 }
+
+/// A read limit is no reason to read everything where the limit leaves nothing else.
+#[test]
+fn a_limit_does_not_choose_a_scan() {
+    let model = "model m\n\
+                 entity User (1M) {\n  id bigint key\n}\n\
+                 entity Order (20M) {\n  id bigint key\n  user -> User as orders \
+                 (avg 20, max 500k)\n  at timestamp\n  total int\n}\n\
+                 question orders_of (100/s) select id, at, total from Order where user.id = $u \
+                 order by at desc limit 20\n\
+                 change buy (1/s) insert Order\n";
+    let block = "schema s {\n  users lists User by id keep orders { id, at, total \
+                 order by at desc, id desc limit 20 }\n  \
+                 orders lists Order by id keep user, at, total\n}\n";
+    let (_, made) = given("m", model, block, &options("dynamodb"));
+    let asked = made.plans.iter().find(|p| p.name == "orders_of").unwrap();
+    assert!(asked.cost < 1000.0, "{}", asked.cost);
+    assert!(messages(&made, "W030").is_empty());
+}

@@ -26,6 +26,8 @@ pub(crate) struct Reader {
     pub(crate) anyway: Vec<PlanOption>,
     /// Whether the statement keeps to the target's limits.
     pub(crate) bounded: bool,
+    /// Whether every way to answer it reads a large structure as a whole.
+    pub(crate) whole: bool,
 }
 
 /// A change: its weight and effects, with the needs of its checks.
