@@ -85,6 +85,18 @@ pub(super) fn salt_of(part: &Expr) -> Option<(&Expr, i64)> {
     }
 }
 
+/// The parts of a partition key before its salts, where these stand last, and the salts.
+pub fn salted_last(s: &Structure) -> (&[Expr], Option<(&Expr, i64)>) {
+    let whole = s.partition.as_slice();
+    match whole.split_last() {
+        Some((last, before)) => match salt_of(last) {
+            Some(salt) => (before, Some(salt)),
+            None => (whole, None),
+        },
+        None => (whole, None),
+    }
+}
+
 /// The structure over so many salts, which stand last.
 pub(super) fn salted(s: &Structure, of: &Expr, salts: i64) -> Structure {
     let mut cut = s.clone();
