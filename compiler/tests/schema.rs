@@ -1106,3 +1106,25 @@ fn a_limit_does_not_choose_a_scan() {
     assert!(asked.cost < 1000.0, "{}", asked.cost);
     assert!(messages(&made, "W030").is_empty());
 }
+
+/// Buckets ascend with the time that they are of: rows behind them are in its order, if that ascends
+/// too, on targets that read all of them as one range.
+#[test]
+fn buckets_are_in_the_order_of_their_time() {
+    let found = |by: &str, order: &str, question: &str| {
+        let model = format!(
+            "{READINGS}question latest (100/s) select at, value from Reading where sensor.id = $s \
+             order by at {question} limit 10\n"
+        );
+        let block = format!(
+            "schema s {{\n  sensors lists Sensor by id\n  \
+             readings lists Reading by sensor.id, {by} order by at {order} keep value\n}}\n"
+        );
+        let (_, made) = given("m", &model, &block, &options("mongodb"));
+        let sorts = made.warnings.iter().filter(|w| w.code == "W031");
+        sorts.map(|w| w.help.clone()).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(found("bucket(at, month)", "asc", "desc"), none);
+    assert_eq!(found("bucket(at, month)", "asc", "asc"), none);
+}

@@ -241,6 +241,17 @@ pub(crate) fn bucket_follows(part: &Expr, width: Function, of: &Expr) -> bool {
             if f.rounds_time() && finer(f) && args.as_slice() == [of.clone()])
 }
 
+/// Whether a key part is a rounding of a value: it does not fall while that rises.
+pub(super) fn rises_with(part: &Expr, value: &Expr) -> bool {
+    match part {
+        Expr::Call(width, args) if width.rounds_time() => match args.as_slice() {
+            [of] => bucket_follows(value, *width, of),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// The time inside a key part: what its buckets are made of.
 fn time_of(ty: &Type, part: &Expr) -> Option<Expr> {
     match (ty, part) {
