@@ -1104,7 +1104,13 @@ fn a_limit_does_not_choose_a_scan() {
     let (_, made) = given("m", model, block, &options("dynamodb"));
     let asked = made.plans.iter().find(|p| p.name == "orders_of").unwrap();
     assert!(asked.cost < 1000.0, "{}", asked.cost);
-    assert!(messages(&made, "W030").is_empty());
+    let found = messages(&made, "W030");
+    let added = "`orders_of` finds each Order by `user.id`";
+    assert!(
+        matches!(found.as_slice(), [one] if one.starts_with(added)),
+        "{found:?}"
+    );
+    assert!(messages(&made, "W031").is_empty());
 }
 
 /// Buckets ascend with the time that they are of: rows behind them are in its order, if that ascends
@@ -1127,4 +1133,74 @@ fn buckets_are_in_the_order_of_their_time() {
     let none: [&str; 0] = [];
     assert_eq!(found("bucket(at, month)", "asc", "desc"), none);
     assert_eq!(found("bucket(at, month)", "asc", "asc"), none);
+    let help = "its buckets ascend: let its `order by` ascend, too, which gives both directions";
+    assert_eq!(found("bucket(at, month)", "desc", "desc"), [help]);
+}
+
+const SALES: &str = "model m
+entity Shop (1k) {
+  id bigint key
+  city text(20)
+}
+entity Sale (1M) {
+  id bigint key
+  price int
+  shop -> Shop as sales (avg 1k, max 50k)
+}
+change sell (1/s) insert Sale
+";
+
+/// What is added finds, and keeps nothing that is kept already; that it was missing is told, however
+/// a question asks for it.
+#[test]
+fn a_way_back_that_was_not_given_is_told() {
+    let model = format!(
+        "{SALES}question last (9/s) select city, sales {{ id, price order by id desc limit 5 }} \
+         from Shop where id = $shop\n\
+         question sold (9/s) select count(sales) as n from Shop where id = $shop\n"
+    );
+    let block = |more: &str| {
+        format!(
+            "schema s {{\n  shops lists Shop by id keep city\n  \
+             sales lists Sale by id keep price, shop\n{more}}}\n"
+        )
+    };
+    for on in target::NAMES {
+        let (_, made) = given("m", &model, &block(""), &options(on));
+        let added = &made.structures[2];
+        assert_eq!(added.columns.len(), 0, "{on}: {}", added.name);
+        let told = |question: &str| {
+            format!(
+                "`{question}` finds each Sale by `shop.id`, by which no structure of the schema has \
+                 them: `sale_by_shop_id` was added, without which all 1,000,000 rows would be read"
+            )
+        };
+        assert_eq!(
+            messages(&made, "W030"),
+            [told("last"), told("sold")],
+            "{on}"
+        );
+        let index = "  x lists Sale by shop.id order by id keep price\n";
+        let (_, made) = given("m", &model, &block(index), &options(on));
+        assert!(messages(&made, "W030").is_empty(), "{on}");
+        assert_eq!(made.structures.len(), 3, "{on}");
+    }
+}
+
+/// What is proposed for a question that reads everything is something that it asks for, and its
+/// order is not told of beside that.
+#[test]
+fn a_question_without_an_equality_is_told_of_its_order() {
+    let model = "model m\nentity Order (20M) {\n  id bigint key\n  at timestamp\n}\n\
+                 question newest (5/s) select id, at from Order order by at desc limit 10\n";
+    let block = "schema s {\n  orders lists Order by id keep at\n}\n";
+    for on in target::NAMES {
+        let (_, made) = given("m", model, block, &options(on));
+        let scan = made.warnings.iter().find(|w| w.code == "W030").unwrap();
+        assert!(
+            scan.help
+                .contains("`order by` begins as that of the question")
+        );
+        assert!(messages(&made, "W031").is_empty(), "{on}");
+    }
 }
