@@ -1204,3 +1204,23 @@ fn a_question_without_an_equality_is_told_of_its_order() {
         assert!(messages(&made, "W031").is_empty(), "{on}");
     }
 }
+
+/// What a home keeps beside its facts, and no question reads, is told one by one.
+#[test]
+fn values_that_no_question_reads_are_told() {
+    let model = format!(
+        "{SALES}question city (9/s) select city, count(sales) as n from Shop where id = $shop\n\
+         question price (9/s) select price from Sale where id = $s\n"
+    );
+    let block = "schema s {\n  shops lists Shop by id keep city, sales { id, price order by id }, \
+                 count(sales), sum(sales.price)\n  sales lists Sale by id keep price, shop\n}\n";
+    let (_, made) = given("m", &model, block, &options("mongodb"));
+    let found = messages(&made, "W035");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("no question reads `sales {"),
+        "{found:?}"
+    );
+    assert_eq!(found[1], "no question reads `sum(sales.price)` of `shops`");
+    assert!(messages(&made, "W032").is_empty());
+}

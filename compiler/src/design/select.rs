@@ -180,6 +180,13 @@ impl Programme<'_, '_> {
         }
     }
 
+    /// What the statements read of what was chosen.
+    pub(super) fn taken(&self, selection: &Selection) -> BTreeSet<Requirement> {
+        let readers = self.readers.iter().enumerate();
+        let taken = readers.filter_map(|(at, reader)| reader.settled(at, selection));
+        taken.flat_map(|o| o.requires.iter().copied()).collect()
+    }
+
     /// How many structures there must be at least: those that are forced, and one for each class of
     /// facts that shares no home with another one that is counted.
     fn least(&self) -> usize {

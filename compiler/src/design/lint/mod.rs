@@ -1,6 +1,6 @@
 //! What people get wrong in the schemas that they write: reads of everything, orders that no
-//! structure gives, structures that nobody reads, counters among other values; and what they ask
-//! that no structure finds.
+//! structure gives, structures and values that nobody reads, counters among other values; and what
+//! they ask that no structure finds.
 
 mod orders;
 
@@ -10,13 +10,13 @@ use super::options::is_counter;
 use super::plan::{Plan, StructureId};
 use super::popular_key::totals;
 use super::select::Reader;
-use super::shape::is_identity;
+use super::shape::{Requirement, is_identity};
 use super::sizes::{Finding, Subject, grouped};
 use super::spread::rises_with;
 use super::target::Target;
 use super::whole::{FAR_MORE, Whole, wholes};
 use super::{Design, PricedPlan, Purpose, WritePlan, WriteStep};
-use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
+use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNREAD, UNUSED};
 use crate::model::{Compare, Direction, Expr, Leaf, Model, Pred, Query, Question, Schema};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
@@ -29,6 +29,7 @@ pub(super) fn lint(
     target: &Target,
     design: &Design,
     schema: &Schema,
+    used: &BTreeSet<Requirement>,
 ) -> Vec<Finding> {
     let mut out = mixed_counters(model, target, design, schema);
     let given = schema.structures.len();
@@ -46,6 +47,7 @@ pub(super) fn lint(
         out.extend(scanned_by_change(model, design, write));
     }
     out.extend(unused(model, design, schema));
+    out.extend(unread(model, design, schema, used));
     out
 }
 
@@ -297,6 +299,45 @@ fn unused(model: &Model, design: &Design, schema: &Schema) -> Vec<Finding> {
             let subject = Subject::Structure(schema.name.clone(), s.name.clone());
             let help = "drop it: every change that keeps it true is work for nothing";
             out.push(finding(UNUSED, &s.name, subject, (0.0, 1.0), message, help));
+        }
+    }
+    out
+}
+
+/// Collections and aggregates that are kept with an instance and only written.
+fn unread(
+    model: &Model,
+    design: &Design,
+    schema: &Schema,
+    used: &BTreeSet<Requirement>,
+) -> Vec<Finding> {
+    let mut out = Vec::new();
+    let structures = design.structures.iter().take(schema.structures.len());
+    for (shape, s) in structures
+        .enumerate()
+        .filter(|(_, s)| s.kind == Kind::Lists)
+    {
+        let whole = !design.readers_of(shape).is_empty()
+            || design
+                .notes
+                .get(shape)
+                .is_some_and(|n| !n.home_of.is_empty());
+        let printer = Printer::of_structure(model, s);
+        for (column, kept) in s.columns.iter().enumerate() {
+            let made = matches!(kept, Expr::Nested(..) | Expr::Aggregate(_));
+            let is_read = used.contains(&Requirement {
+                shape,
+                column: Some(column),
+            });
+            // Of a structure that nobody reads there is nothing more to say.
+            if !whole || !made || is_read {
+                continue;
+            }
+            let message = format!("no question reads `{}` of `{}`", printer.expr(kept), s.name);
+            let subject = Subject::Structure(schema.name.clone(), s.name.clone());
+            let help =
+                "keep it no longer: every change of what it is made of writes it for nothing";
+            out.push(finding(UNREAD, &s.name, subject, (0.0, 1.0), message, help));
         }
     }
     out
