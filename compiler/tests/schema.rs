@@ -1044,3 +1044,183 @@ fn a_path_that_repeats_is_printed_as_it_was_read() {
     let read = read.unwrap_or_else(|| panic!("{again}: {found:?}"));
     assert_eq!(read.schemas[0].structures, schema.structures, "{printed}");
 }
+
+const READINGS: &str = "model m
+entity Sensor (10k) {
+  id text(12, max 40) key
+}
+entity Reading (9M) {
+  sensor -> Sensor as readings (avg 900, max 6k) key
+  at timestamp key
+  value float
+}
+change measure (1/s) insert Reading
+";
+
+/// A range of everything that is thrown away by a condition is a search, in buckets or not.
+#[test]
+fn a_range_that_is_thrown_away_is_a_search() {
+    let model = format!(
+        "{READINGS}question span (10/s) select at, value from Reading where sensor.id = $s \
+         and at between $a and $b order by at\n"
+    );
+    for by in ["0", "bucket(at, hour), hash(at, 128)"] {
+        for on in ["cassandra", "dynamodb"] {
+            let block = format!(
+                "schema s {{\n  sensors lists Sensor by id\n  \
+                 readings lists Reading by {by} order by at desc, sensor.id keep value\n}}\n"
+            );
+            let (_, made) = given("m", &model, &block, &options(on));
+            assert_eq!(
+                messages(&made, "W030"),
+                ["`span` reads 900,000 of the 9,000,000 rows of `readings`"],
+                "{by} on {on}"
+            );
+        }
+    }
+    // What a range reads for its own sake is none.
+    let all = "question span (10/s) select at, value, sensor.id as s from Reading \
+               where at between $a and $b order by at\n";
+    let block = "schema s {\n  sensors lists Sensor by id\n  \
+                 readings lists Reading by 0 order by at desc, sensor.id keep value\n}\n";
+    let model = format!("{READINGS}{all}");
+    let (_, made) = given("m", &model, block, &options("cassandra"));
+    assert!(messages(&made, "W030").is_empty());
+}
+
+/// A read limit is no reason to read everything where the limit leaves nothing else.
+#[test]
+fn a_limit_does_not_choose_a_scan() {
+    let model = "model m\n\
+                 entity User (1M) {\n  id bigint key\n}\n\
+                 entity Order (20M) {\n  id bigint key\n  user -> User as orders \
+                 (avg 20, max 500k)\n  at timestamp\n  total int\n}\n\
+                 question orders_of (100/s) select id, at, total from Order where user.id = $u \
+                 order by at desc limit 20\n\
+                 change buy (1/s) insert Order\n";
+    let block = "schema s {\n  users lists User by id keep orders { id, at, total \
+                 order by at desc, id desc limit 20 }\n  \
+                 orders lists Order by id keep user, at, total\n}\n";
+    let (_, made) = given("m", model, block, &options("dynamodb"));
+    let asked = made.plans.iter().find(|p| p.name == "orders_of").unwrap();
+    assert!(asked.cost < 1000.0, "{}", asked.cost);
+    let found = messages(&made, "W030");
+    let added = "`orders_of` finds each Order by `user.id`";
+    assert!(
+        matches!(found.as_slice(), [one] if one.starts_with(added)),
+        "{found:?}"
+    );
+    assert!(messages(&made, "W031").is_empty());
+}
+
+/// Buckets ascend with the time that they are of: rows behind them are in its order, if that ascends
+/// too, on targets that read all of them as one range.
+#[test]
+fn buckets_are_in_the_order_of_their_time() {
+    let found = |by: &str, order: &str, question: &str| {
+        let model = format!(
+            "{READINGS}question latest (100/s) select at, value from Reading where sensor.id = $s \
+             order by at {question} limit 10\n"
+        );
+        let block = format!(
+            "schema s {{\n  sensors lists Sensor by id\n  \
+             readings lists Reading by sensor.id, {by} order by at {order} keep value\n}}\n"
+        );
+        let (_, made) = given("m", &model, &block, &options("mongodb"));
+        let sorts = made.warnings.iter().filter(|w| w.code == "W031");
+        sorts.map(|w| w.help.clone()).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(found("bucket(at, month)", "asc", "desc"), none);
+    assert_eq!(found("bucket(at, month)", "asc", "asc"), none);
+    let help = "its buckets ascend: let its `order by` ascend, too, which gives both directions";
+    assert_eq!(found("bucket(at, month)", "desc", "desc"), [help]);
+}
+
+const SALES: &str = "model m
+entity Shop (1k) {
+  id bigint key
+  city text(20)
+}
+entity Sale (1M) {
+  id bigint key
+  price int
+  shop -> Shop as sales (avg 1k, max 50k)
+}
+change sell (1/s) insert Sale
+";
+
+/// What is added finds, and keeps nothing that is kept already; that it was missing is told, however
+/// a question asks for it.
+#[test]
+fn a_way_back_that_was_not_given_is_told() {
+    let model = format!(
+        "{SALES}question last (9/s) select city, sales {{ id, price order by id desc limit 5 }} \
+         from Shop where id = $shop\n\
+         question sold (9/s) select count(sales) as n from Shop where id = $shop\n"
+    );
+    let block = |more: &str| {
+        format!(
+            "schema s {{\n  shops lists Shop by id keep city\n  \
+             sales lists Sale by id keep price, shop\n{more}}}\n"
+        )
+    };
+    for on in target::NAMES {
+        let (_, made) = given("m", &model, &block(""), &options(on));
+        let added = &made.structures[2];
+        assert_eq!(added.columns.len(), 0, "{on}: {}", added.name);
+        let told = |question: &str| {
+            format!(
+                "`{question}` finds each Sale by `shop.id`, by which no structure of the schema has \
+                 them: `sale_by_shop_id` was added, without which all 1,000,000 rows would be read"
+            )
+        };
+        assert_eq!(
+            messages(&made, "W030"),
+            [told("last"), told("sold")],
+            "{on}"
+        );
+        let index = "  x lists Sale by shop.id order by id keep price\n";
+        let (_, made) = given("m", &model, &block(index), &options(on));
+        assert!(messages(&made, "W030").is_empty(), "{on}");
+        assert_eq!(made.structures.len(), 3, "{on}");
+    }
+}
+
+/// What is proposed for a question that reads everything is something that it asks for, and its
+/// order is not told of beside that.
+#[test]
+fn a_question_without_an_equality_is_told_of_its_order() {
+    let model = "model m\nentity Order (20M) {\n  id bigint key\n  at timestamp\n}\n\
+                 question newest (5/s) select id, at from Order order by at desc limit 10\n";
+    let block = "schema s {\n  orders lists Order by id keep at\n}\n";
+    for on in target::NAMES {
+        let (_, made) = given("m", model, block, &options(on));
+        let scan = made.warnings.iter().find(|w| w.code == "W030").unwrap();
+        assert!(
+            scan.help
+                .contains("`order by` begins as that of the question")
+        );
+        assert!(messages(&made, "W031").is_empty(), "{on}");
+    }
+}
+
+/// What a home keeps beside its facts, and no question reads, is told one by one.
+#[test]
+fn values_that_no_question_reads_are_told() {
+    let model = format!(
+        "{SALES}question city (9/s) select city, count(sales) as n from Shop where id = $shop\n\
+         question price (9/s) select price from Sale where id = $s\n"
+    );
+    let block = "schema s {\n  shops lists Shop by id keep city, sales { id, price order by id }, \
+                 count(sales), sum(sales.price)\n  sales lists Sale by id keep price, shop\n}\n";
+    let (_, made) = given("m", &model, block, &options("mongodb"));
+    let found = messages(&made, "W035");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("no question reads `sales {"),
+        "{found:?}"
+    );
+    assert_eq!(found[1], "no question reads `sum(sales.price)` of `shops`");
+    assert!(messages(&made, "W032").is_empty());
+}

@@ -243,6 +243,28 @@ fn the_list_of_what_expires_is_cut_into_buckets() {
     assert!(keys.iter().any(cut), "{keys:?}");
 }
 
+/// Where no bucket is narrow enough, salts divide what expires within one.
+#[test]
+fn the_list_of_what_expires_is_cut_into_salts() {
+    let text = READINGS.replace("  value float\n}", "  value float\n} expires after 30d");
+    let given = [
+        ("MANY", "100M"),
+        ("AVG", "10k"),
+        ("MAX", "60k"),
+        ("RATE", "40"),
+    ];
+    let text = given.iter().fold(text, |text, (a, b)| text.replace(a, b));
+    let (model, design) = designed(&text);
+    within_limits(&design);
+    let keys = keys(&model, &design);
+    let cut = |k: &String| k.starts_with("bucket(@expires, hour), hash(");
+    assert!(keys.iter().any(cut), "{keys:?}");
+    assert_eq!(
+        keys.iter().filter(|k| k.contains("@expires asc")).count(),
+        1
+    );
+}
+
 /// The steps of a question's plan, as `op structure` in order, those inside others before them.
 fn steps(model: &Model, design: &Design, question: &str) -> Vec<String> {
     fn told(steps: &serde_json::Value, out: &mut Vec<String>) {

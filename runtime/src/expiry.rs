@@ -9,6 +9,7 @@
 use crate::change::{Work, decide};
 use crate::clock::Clock;
 use crate::facts::FactError;
+use crate::layout::Layout;
 use crate::row::RowError;
 use crate::schema::Schema;
 use crate::store::{
@@ -16,8 +17,10 @@ use crate::store::{
 };
 use crate::{ChangeFailure, Database, Error, Receipt};
 use querent_compiler::design::StructureId;
+use querent_compiler::design::spread::salted_last;
 use querent_compiler::model::{EntityId, Expr};
 use querent_compiler::value::{Value, ops};
+use querent_compiler::view::Structure;
 use querent_compiler::view::facts::Key;
 use std::sync::Arc;
 
@@ -39,6 +42,143 @@ struct Due {
     key: Key,
 }
 
+/// The list of the deadlines of an entity.
+struct List<'s> {
+    entity: EntityId,
+    id: StructureId,
+    structure: &'s Structure,
+    layout: &'s Layout,
+    /// Where the parts of an instance's key stand.
+    positions: &'s [usize],
+}
+
+impl<'s> List<'s> {
+    fn of(schema: &'s Schema, entity: EntityId) -> Option<List<'s>> {
+        let (id, positions) = schema.access.expiries.get(&entity)?;
+        Some(List {
+            entity,
+            id: *id,
+            structure: schema.design.structures.get(usize::from(*id))?,
+            layout: schema.layouts.get(usize::from(*id))?,
+            positions,
+        })
+    }
+
+    /// Instances whose deadline has come, the earliest first.
+    fn due<R: Reader>(&self, reader: &R, now: i64, limit: usize) -> Result<Vec<Due>, FactError> {
+        let (_, salts) = salted_last(self.structure);
+        let Some((_, salts)) = salts else {
+            let upper = self.behind(self.bucket(now), [Value::Timestamp(now)])?;
+            return self.read(reader, vec![], upper, limit);
+        };
+        let mut found = Vec::new();
+        let (mut lower, last) = (vec![], self.behind(self.bucket(now), [])?);
+        // Buckets are in order of their times, but in each of them every salt is.
+        while found.len() < limit
+            && let Some(first) = self.read(reader, lower, last.clone(), 1)?.first()
+        {
+            let bucket = self.bucket(first.deadline);
+            let most = limit - found.len();
+            let mut due = Vec::new();
+            for salt in (0..salts).map(Value::Int) {
+                let from = self.encoded(bucket.clone(), [salt.clone()])?;
+                let upper = self.behind(bucket.clone(), [salt, Value::Timestamp(now)])?;
+                due.extend(self.read(reader, from, upper, most)?);
+            }
+            due.sort_by_key(|d| d.deadline);
+            due.truncate(most);
+            found.extend(due);
+            let Some(next) = self.behind(bucket, [])? else {
+                break;
+            };
+            lower = next;
+        }
+        Ok(found)
+    }
+
+    /// The rows between two keys, the first in their order.
+    fn read<R: Reader>(
+        &self,
+        reader: &R,
+        lower: Vec<u8>,
+        upper: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<Vec<Due>, FactError> {
+        let mut found = Vec::new();
+        let mut source = reader.open(&Read {
+            structure: self.id,
+            keys: Keys::Range { lower, upper },
+            reverse: false,
+            limit: Some(limit),
+        })?;
+        let mut batch = Batch::default();
+        while found.len() < limit {
+            match source.fill(limit - found.len(), &mut batch)? {
+                Fill::End => break,
+                Fill::Wait => return Err(FactError::Wait),
+                Fill::Rows => {}
+            }
+            for (bytes, row) in batch.rows.drain(..) {
+                found.push(self.listed(&bytes, &row)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a row lists.
+    fn listed(&self, bytes: &[u8], row: &[u8]) -> Result<Due, FactError> {
+        let damaged = |source| FactError::Row {
+            structure: self.structure.name.clone(),
+            source,
+        };
+        let parts = self.layout.decode_key(bytes, row).map_err(damaged)?;
+        let Some(Value::Timestamp(deadline)) = parts.get(self.structure.partition.len()) else {
+            return Err(damaged(RowError::Value("no deadline")));
+        };
+        let key = self.positions.iter().map(|&p| parts.get(p).cloned());
+        Ok(Due {
+            deadline: *deadline,
+            entity: self.entity,
+            key: key.map(Option::unwrap_or_default).collect(),
+        })
+    }
+
+    /// The key parts before the salts of what expires at a time: its bucket, if there are buckets.
+    fn bucket(&self, at: i64) -> Vec<Value> {
+        let (before, _) = salted_last(self.structure);
+        let at = Value::Timestamp(at);
+        let value = |part: &Expr| match part {
+            Expr::Const(value) => value.clone(),
+            Expr::Call(width, _) => ops::call(*width, std::slice::from_ref(&at)),
+            _ => Value::Null,
+        };
+        before.iter().map(value).collect()
+    }
+
+    /// The bytes of a bucket and the parts behind it.
+    fn encoded<const N: usize>(
+        &self,
+        mut bucket: Vec<Value>,
+        behind: [Value; N],
+    ) -> Result<Vec<u8>, FactError> {
+        bucket.extend(behind);
+        let encoded = self.layout.encode_key(&bucket);
+        encoded.map_err(|source| FactError::Key {
+            structure: self.structure.name.clone(),
+            source,
+        })
+    }
+
+    /// The first key behind all that begin so; none where they are the last.
+    fn behind<const N: usize>(
+        &self,
+        bucket: Vec<Value>,
+        parts: [Value; N],
+    ) -> Result<Option<Vec<u8>>, FactError> {
+        Ok(crate::key::successor(&self.encoded(bucket, parts)?))
+    }
+}
+
 /// Instances of one entity whose deadline has come, the earliest first.
 fn due_of<R: Reader>(
     schema: &Schema,
@@ -47,77 +187,8 @@ fn due_of<R: Reader>(
     now: i64,
     limit: usize,
 ) -> Result<Vec<Due>, FactError> {
-    let mut found = Vec::new();
-    let Some((structure, positions)) = schema.access.expiries.get(&entity) else {
-        return Ok(found);
-    };
-    let Some(layout) = schema.layouts.get(usize::from(*structure)) else {
-        return Ok(found);
-    };
-    let until = list_key(schema, *structure, now);
-    let at = until.len().saturating_sub(1);
-    let last = layout.encode_key(&until).map_err(|source| FactError::Key {
-        structure: list_name(schema, entity),
-        source,
-    })?;
-    let mut source = reader.open(&Read {
-        structure: *structure,
-        keys: Keys::Range {
-            lower: vec![],
-            upper: crate::key::successor(&last),
-        },
-        reverse: false,
-        limit: Some(limit),
-    })?;
-    let mut batch = Batch::default();
-    while found.len() < limit {
-        match source.fill(limit - found.len(), &mut batch)? {
-            Fill::End => break,
-            Fill::Wait => return Err(FactError::Wait),
-            Fill::Rows => {}
-        }
-        for (bytes, row) in batch.rows.drain(..) {
-            let damaged = |source| FactError::Row {
-                structure: list_name(schema, entity),
-                source,
-            };
-            let parts = layout.decode_key(&bytes, &row).map_err(damaged)?;
-            let Some(Value::Timestamp(deadline)) = parts.get(at) else {
-                return Err(damaged(RowError::Value("no deadline")));
-            };
-            let key = positions.iter().map(|&p| parts.get(p).cloned());
-            found.push(Due {
-                deadline: *deadline,
-                entity,
-                key: key.map(Option::unwrap_or_default).collect(),
-            });
-        }
-    }
-    Ok(found)
-}
-
-/// The first key parts of what expires at a time in a list: its bucket, if it is in buckets, and
-/// the time itself.
-fn list_key(schema: &Schema, list: StructureId, at: i64) -> Vec<Value> {
-    let structure = schema.design.structures.get(usize::from(list));
-    let buckets = structure
-        .map(|s| s.partition.as_slice())
-        .unwrap_or_default();
-    let at = Value::Timestamp(at);
-    let bucket = |e: &Expr| match e {
-        Expr::Const(value) => value.clone(),
-        Expr::Call(width, _) => ops::call(*width, std::slice::from_ref(&at)),
-        _ => Value::Null,
-    };
-    let mut key: Vec<Value> = buckets.iter().map(bucket).collect();
-    key.push(at);
-    key
-}
-
-fn list_name(schema: &Schema, entity: EntityId) -> String {
-    let list = schema.access.expiries.get(&entity);
-    let list = list.and_then(|(id, _)| schema.design.structures.get(usize::from(*id)));
-    list.map_or(String::new(), |s| s.name.clone())
+    let list = List::of(schema, entity);
+    list.map_or_else(|| Ok(vec![]), |list| list.due(reader, now, limit))
 }
 
 /// The earliest deadline that has come, where one has.
@@ -230,7 +301,8 @@ fn expire<R: Reader>(
     if let Some(entity) = first.filter(|_| receipt.deleted == 0) {
         // The list names instances that are not there, or whose time has not come.
         return Err(FactError::Row {
-            structure: list_name(schema, entity),
+            structure: List::of(schema, entity)
+                .map_or_else(String::new, |list| list.structure.name.clone()),
             source: RowError::Value("an instance that does not expire then"),
         }
         .into());

@@ -1,6 +1,8 @@
 //! Expiry on the embedded store, under a clock that the tests set.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use querent::compiler::design::spread::spread;
+use querent::compiler::design::{Options, target};
 use querent::compiler::value::Value;
 use querent::store::{Store, WriteSet, lmdb};
 use querent::verify::VerifyOptions;
@@ -254,4 +256,60 @@ fn a_damaged_list_deletes_nothing() {
     assert_eq!(ask(&database, "active"), "[[1]]");
     case.clock.advance(10_000);
     assert_eq!(ask(&database, "active"), "[[0]]");
+}
+
+/// A list of deadlines that takes more writes than a partition does is in buckets, each of them over
+/// salts: everything that is due is found in all of these, and nothing else.
+#[test]
+fn a_list_in_buckets_and_salts_is_read_in_order_of_the_deadlines() {
+    let model = "
+        entity Session (2M) { id int key  note text(20) } expires after 10h
+        question session (10/s)  select note from Session where id = $id
+        change log_in (5/s)  insert Session
+        change glance (5/s)  insert Session expires after 30min";
+    let mut options = Options {
+        target: target::named("cassandra").unwrap(),
+        ..Options::embedded()
+    };
+    options.target.limits.partition_writes = Some(target::Throughput {
+        per_second: 4.0,
+        unit_bytes: None,
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let database = Database::create_with(folder.path().join("db"), "expiry", model, &options);
+    let database = database.unwrap();
+    let database = database.with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let schema = database.schema();
+    let (list, _) = schema.access.expiries.values().next().unwrap();
+    let list = &schema.design.structures[usize::from(*list)];
+    let pieces = spread(&schema.model, list).unwrap();
+    assert!(pieces.buckets.is_some() && pieces.salts.unwrap() > 1);
+    let log_in = |change: &str, id: i32| {
+        let params = json!({ "id": id, "note": change });
+        database.change(change, params).unwrap();
+    };
+    // In fifty minutes a session each ten seconds, and beside one in ten another that is shorter. The
+    // first and the last of them expire in the buckets of two hours.
+    for id in 0..300 {
+        log_in("log_in", id);
+        if id % 10 == 0 {
+            log_in("glance", 1000 + id);
+        }
+        clock.advance(10_000);
+    }
+    let there = |id: i32| {
+        let rows = database.ask("session", json!({ "id": id })).unwrap();
+        !rows.json().is_empty()
+    };
+    assert!(there(0) && there(299) && !there(1000) && !there(1120) && there(1130));
+    clock.advance(33_000_000);
+    assert!(!there(0) && there(1));
+    clock.advance(20_000);
+    assert!(!there(2) && there(3));
+    verified(&database);
+    clock.advance(3_600_000);
+    assert_eq!(database.refresh().unwrap(), 297);
+    assert_eq!(database.refresh().unwrap(), 0);
+    verified(&database);
 }

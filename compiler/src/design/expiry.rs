@@ -2,7 +2,8 @@
 //! nobody writes, `expire Entity`.
 
 use super::change::{Effect, delete_effects, list_size, merged};
-use super::shape::skeleton;
+use super::shape::{key_paths, skeleton};
+use super::spread::salted_last;
 use super::stats::{Extent, Stats};
 use crate::model::{AttributeId, Change, Direction, EntityId, Expr, Leaf, Model, Pred, Statement};
 use crate::view::{Kind, Structure};
@@ -33,18 +34,23 @@ pub(crate) fn list(model: &Model, root: EntityId) -> Option<Structure> {
     ))
 }
 
-/// Whether a structure is the list of what expires of its anchor, whole or in buckets.
+/// Whether a structure is the list of what expires of its anchor, whole, in buckets, over salts or
+/// in buckets over salts.
 pub(crate) fn is_list(model: &Model, s: &Structure) -> bool {
     list(model, s.anchor).is_some_and(|list| {
         let deadline = list.clustering.first().map(|(e, _)| e);
         let bucket = |e: &Expr| match e {
             Expr::Const(_) => true,
-            Expr::Call(_, args) => args.first() == deadline,
+            Expr::Call(function, args) => function.rounds_time() && args.first() == deadline,
             _ => false,
         };
+        let own = key_paths(model, s.anchor);
+        let (before, salt) = salted_last(s);
         s.over == list.over
             && s.filter == list.filter
-            && s.partition.iter().all(bucket)
+            && before.iter().all(bucket)
+            // Of what may be null nobody knows all salts.
+            && salt.is_none_or(|(of, _)| own.contains(of))
             && s.clustering == list.clustering
             && s.kind == list.kind
     })

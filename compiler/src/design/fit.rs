@@ -293,24 +293,38 @@ impl Planner<'_> {
     }
 
     /// A structure of everything in order of its first key part, a time: in one partition, or in
-    /// buckets where that would be too large. It is read from its earliest time on, which needs no
-    /// directory.
+    /// buckets, salts or both where that would be too large or too hot. It is read from its earliest
+    /// time on, which needs no directory.
     pub(crate) fn in_order_of_time(&self, mut s: Structure) -> Structure {
-        let Some((time, _)) = s.clustering.first().cloned() else {
-            return s;
-        };
         if !self.fits(&s, 1.0) {
-            let cut = |width: Function| {
-                let mut cut = s.clone();
-                cut.partition.push(Expr::Call(width, vec![time.clone()]));
-                self.fits(&cut, FILL).then_some(cut)
-            };
-            s = WIDTHS.into_iter().find_map(cut).unwrap_or(s);
+            s = self.in_pieces_of_time(&s).unwrap_or(s);
         }
         if s.partition.is_empty() && self.target.capabilities.partition_required {
             s.partition.push(everything());
         }
         s
+    }
+
+    /// The same cut so that it fits: into those buckets that need the fewest salts, of these the
+    /// widest, or into salts alone where none need fewer.
+    fn in_pieces_of_time(&self, s: &Structure) -> Option<Structure> {
+        let (time, _) = s.clustering.first()?;
+        let bucket = |width: Function| {
+            let mut cut = s.clone();
+            cut.partition.push(Expr::Call(width, vec![time.clone()]));
+            cut
+        };
+        let cut: Vec<Structure> = std::iter::once(s.clone())
+            .chain(WIDTHS.map(bucket))
+            .collect();
+        let pressing = self.pressing(s);
+        let fewest = |fill: f64| {
+            let salted = cut.iter();
+            let salted = salted.filter_map(|s| self.over_salts(s, 1, &pressing, fill));
+            salted.min_by_key(|(salts, _)| *salts)
+        };
+        let found = fewest(FILL).or_else(|| fewest(1.0));
+        found.map(|(_, cut)| cut)
     }
 
     /// The structure over the fewest salts that fit with these columns, at least so many (1: as it

@@ -33,6 +33,8 @@ enum Against {
 /// A statement with every way to answer it, and what speaks against each.
 pub(super) struct Tried {
     weight: f64,
+    /// Even the cheapest reads a large structure as a whole.
+    whole: bool,
     options: Vec<(PlanOption, Against)>,
 }
 
@@ -60,6 +62,7 @@ impl Tried {
         });
         Tried {
             weight,
+            whole,
             options: options.collect(),
         }
     }
@@ -102,13 +105,20 @@ impl Tried {
             options: vec![],
             anyway: vec![],
             bounded,
+            whole: self.whole,
         };
         self.join(&mut reader);
         reader
     }
 
-    /// Adds what the limits leave to what a statement has already.
+    /// Adds what the limits leave to what a statement has already. To a statement that could only
+    /// read everything, limits left that: they are no reason to go on with it where they leave
+    /// nothing of what else has been found.
     pub(super) fn join(self, reader: &mut Reader) {
+        if reader.whole && !self.whole {
+            reader.whole = false;
+            reader.bounded &= self.options.iter().any(|(_, a)| *a == Against::Nothing);
+        }
         for (option, against) in self.options {
             match against {
                 Against::Size if reader.bounded => reader.anyway.push(option),

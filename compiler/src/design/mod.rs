@@ -452,7 +452,10 @@ fn attempt<'m>(
     let selection = selection.ok_or_else(|| programme.infeasible())?;
     let mut design = assemble::assemble(model, options, mix.clone(), &programme, &selection)?;
     let found = match &options.given {
-        Some(schema) => lint::lint(model, &options.target, &design, schema),
+        Some(schema) => {
+            let used = programme.taken(&selection);
+            lint::lint(model, &options.target, &design, schema, &used)
+        }
         None => lint::searches(model, &design, programme.readers),
     };
     drop(programme);

@@ -26,6 +26,8 @@ pub(crate) struct Reader {
     pub(crate) anyway: Vec<PlanOption>,
     /// Whether the statement keeps to the target's limits.
     pub(crate) bounded: bool,
+    /// Whether every way to answer it reads a large structure as a whole.
+    pub(crate) whole: bool,
 }
 
 /// A change: its weight and effects, with the needs of its checks.
@@ -176,6 +178,13 @@ impl Programme<'_, '_> {
         } else {
             DesignError::Infeasible
         }
+    }
+
+    /// What the statements read of what was chosen.
+    pub(super) fn taken(&self, selection: &Selection) -> BTreeSet<Requirement> {
+        let readers = self.readers.iter().enumerate();
+        let taken = readers.filter_map(|(at, reader)| reader.settled(at, selection));
+        taken.flat_map(|o| o.requires.iter().copied()).collect()
     }
 
     /// How many structures there must be at least: those that are forced, and one for each class of

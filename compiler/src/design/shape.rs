@@ -73,8 +73,8 @@ pub(crate) struct Shapes {
     by_function: HashMap<EntityId, Vec<ShapeId>>,
     /// Those of an anchor that are keyed by its own key.
     by_identity: HashMap<EntityId, Vec<ShapeId>>,
-    /// What is added to a person's schema keeps facts of its own instance, and neither copies nor
-    /// aggregates: those make questions cheaper, which is for the person to decide.
+    /// What is added to a person's schema keeps facts of its own instance that have no home there, and
+    /// neither copies nor aggregates: those make questions cheaper, which is for the person to decide.
     pub(crate) facts_only: bool,
     edition: usize,
 }
@@ -196,7 +196,8 @@ impl Shapes {
         }
         let identity = is_identity(model, &skeleton);
         let may_keep = if self.facts_only {
-            Keeps::Only(facts(model, skeleton.anchor))
+            let homeless = identity.then(|| self.homeless(model, skeleton.anchor));
+            Keeps::Only(homeless.unwrap_or_default())
         } else {
             Keeps::Anything
         };
@@ -207,6 +208,20 @@ impl Shapes {
             may_keep,
             other_part: None,
         })
+    }
+
+    /// What instances say that no structure that was given is a home of.
+    fn homeless(&self, model: &Model, entity: EntityId) -> Vec<Expr> {
+        let homes = self.keyed_by(entity).iter();
+        let homes = homes.filter_map(|&shape| self.all.get(shape));
+        let given: Vec<&Shape> = homes.filter(|s| s.given).collect();
+        let kept = |paths: &[Expr]| {
+            let keeps = |s: &&Shape| paths.iter().all(|p| s.structure.values().any(|e| e == p));
+            given.iter().any(keeps)
+        };
+        let fields = model.root(entity).fields.iter();
+        let fields = fields.map(|&field| field_paths(model, field));
+        fields.filter(|paths| !kept(paths)).flatten().collect()
     }
 
     /// Two parts of a home, of which the first keeps this and the second all else: one is never there
@@ -381,14 +396,6 @@ pub(crate) fn field_paths(model: &Model, field: Field) -> Vec<Expr> {
         Field::Type => vec![path(Leaf::Type)],
         Field::Reference(r) => reference_paths(model, r),
     }
-}
-
-/// Everything that an instance itself says, as it is stored.
-fn facts(model: &Model, entity: EntityId) -> Vec<Expr> {
-    let fields = model.root(entity).fields.iter();
-    fields
-        .flat_map(|&field| field_paths(model, field))
-        .collect()
 }
 
 /// Whether an expression is a function of constants and of one key leaf.

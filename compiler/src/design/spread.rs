@@ -85,6 +85,18 @@ pub(super) fn salt_of(part: &Expr) -> Option<(&Expr, i64)> {
     }
 }
 
+/// The parts of a partition key before its salts, where these stand last, and the salts.
+pub fn salted_last(s: &Structure) -> (&[Expr], Option<(&Expr, i64)>) {
+    let whole = s.partition.as_slice();
+    match whole.split_last() {
+        Some((last, before)) => match salt_of(last) {
+            Some(salt) => (before, Some(salt)),
+            None => (whole, None),
+        },
+        None => (whole, None),
+    }
+}
+
 /// The structure over so many salts, which stand last.
 pub(super) fn salted(s: &Structure, of: &Expr, salts: i64) -> Structure {
     let mut cut = s.clone();
@@ -227,6 +239,17 @@ pub(crate) fn bucket_follows(part: &Expr, width: Function, of: &Expr) -> bool {
         || matches!(of, Expr::Call(Function::Time, args) if args.as_slice() == [part.clone()])
         || matches!(part, Expr::Call(f, args)
             if f.rounds_time() && finer(f) && args.as_slice() == [of.clone()])
+}
+
+/// Whether a key part is a rounding of a value: it does not fall while that rises.
+pub(super) fn rises_with(part: &Expr, value: &Expr) -> bool {
+    match part {
+        Expr::Call(width, args) if width.rounds_time() => match args.as_slice() {
+            [of] => bucket_follows(value, *width, of),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// The time inside a key part: what its buckets are made of.

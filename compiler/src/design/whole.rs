@@ -2,8 +2,10 @@
 //!
 //! A structure is read as a whole where nothing that differs from row to row is bound: by nothing,
 //! by constants, by all salts, or by all the pieces that its directory lists. What it is cut into on
-//! a target makes no difference to how much of it is read. A limit that every row counts for ends
-//! the reading early; behind a filter it does not, because what is thrown away does not count.
+//! a target makes no difference to how much of it is read. A range alone is no search where most of
+//! what it reads is made use of; where filters throw nearly all of it away, it is. A limit that every
+//! row counts for ends the reading early; behind a filter it does not, because what is thrown away
+//! does not count.
 
 use super::Estimate;
 use super::assumed::LIMIT;
@@ -13,7 +15,11 @@ use crate::model::{Expr, Function, Model};
 use crate::value::Value;
 use crate::view::Structure;
 
-/// A structure that a plan reads as a whole, until it has what it wants.
+/// How many times as many rows as are made use of are far too many.
+pub(super) const FAR_MORE: f64 = 20.0;
+
+/// A structure that a plan reads as a whole, or a range of that for a few of its rows, until it has
+/// what it wants.
 pub(super) struct Whole {
     /// The structure.
     pub(super) structure: StructureId,
@@ -23,6 +29,13 @@ pub(super) struct Whole {
     pub(super) used: f64,
     /// What the reads cost.
     pub(super) cost: f64,
+}
+
+impl Whole {
+    /// Whether nearly all that is read is thrown away.
+    pub(super) fn is_wasted(&self) -> bool {
+        self.reads > FAR_MORE * self.used
+    }
 }
 
 /// The structures that a plan reads as a whole; those of subplans too. Which structure a plan means
@@ -148,18 +161,20 @@ impl<'d, F: Fn(StructureId) -> Option<&'d Structure>> Walk<'d, F> {
 
     fn read(&mut self, read: Read, estimate: &Estimate, fate: Fate) {
         let (input, get, lists) = read;
-        if !self.is_whole(read) {
+        let mut ranged = false;
+        if !self.is_whole(read, &mut ranged) {
             self.op(input, fate);
             self.terms(lists.iter().flatten());
             return;
         }
-        if !fate.ended {
-            self.found.push(Whole {
-                structure: get.structure,
-                reads: estimate.reads,
-                used: fate.used.min(estimate.reads),
-                cost: estimate.cost,
-            });
+        let whole = Whole {
+            structure: get.structure,
+            reads: estimate.reads,
+            used: fate.used.min(estimate.reads),
+            cost: estimate.cost,
+        };
+        if !fate.ended && (!ranged || whole.is_wasted()) {
+            self.found.push(whole);
         }
         // A directory that lists the pieces is read for their sake.
         let structure = (self.structures)(get.structure);
@@ -167,11 +182,12 @@ impl<'d, F: Fn(StructureId) -> Option<&'d Structure>> Walk<'d, F> {
         self.op(leads.map_or(input, |(before, ..)| before), fate);
     }
 
-    /// Whether a read takes in all rows of its structure.
-    fn is_whole(&self, (input, get, lists): Read) -> bool {
+    /// Whether a read takes in all rows of its structure, but for a range of them (`ranged`).
+    fn is_whole(&self, (input, get, lists): Read, ranged: &mut bool) -> bool {
         let Some(s) = (self.structures)(get.structure) else {
             return false;
         };
+        *ranged |= get.lower.is_some() || get.upper.is_some();
         let whole = |(part, term): (&Expr, &Term)| match (part, term) {
             (Expr::Const(_), _) => true,
             (Expr::Call(Function::Hash, _), Term::Item(list, _)) => {
@@ -180,16 +196,16 @@ impl<'d, F: Fn(StructureId) -> Option<&'d Structure>> Walk<'d, F> {
             }
             (Expr::Call(width, _), Term::Column { .. }) if WIDTHS.contains(width) => {
                 let listing = self.listing(s, input);
-                listing.is_some_and(|directory| self.is_whole(directory))
+                listing.is_some_and(|directory| self.is_whole(directory, ranged))
             }
             (_, Term::Item(list, _)) => {
                 let parts = lists.get(usize::from(*list)).and_then(|l| listed_by(l));
                 let listing = parts.and_then(|root| self.listing(s, root));
-                listing.is_some_and(|directory| self.is_whole(directory))
+                listing.is_some_and(|directory| self.is_whole(directory, ranged))
             }
             _ => false,
         };
-        get.lower.is_none() && get.upper.is_none() && s.key().zip(&get.eq).all(whole)
+        s.key().zip(&get.eq).all(whole)
     }
 
     /// The read of the directory of a structure that an operator is, if it is one.

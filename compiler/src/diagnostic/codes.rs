@@ -194,4 +194,6 @@ codes! {
         "The target keeps counters (counts, and sums of whole numbers) in rows of their own: a row that has one holds nothing else but its key."
     SEARCHES "W034" "search through everything"
         "The cheapest plan reads all rows of a structure and throws nearly all of them away: no structure finds those that are wanted, or none is worth keeping at the rates of the model."
+    UNREAD "W035" "value without a use"
+        "The structure keeps a collection or an aggregate that no question reads: it is only written, whenever something that it is made of changes."
 }

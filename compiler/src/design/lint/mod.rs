@@ -1,6 +1,6 @@
 //! What people get wrong in the schemas that they write: reads of everything, orders that no
-//! structure gives, structures that nobody reads, counters among other values; and what they ask
-//! that no structure finds.
+//! structure gives, structures and values that nobody reads, counters among other values; and what
+//! they ask that no structure finds.
 
 mod orders;
 
@@ -10,15 +10,18 @@ use super::options::is_counter;
 use super::plan::{Plan, StructureId};
 use super::popular_key::totals;
 use super::select::Reader;
+use super::shape::{Requirement, is_identity};
 use super::sizes::{Finding, Subject, grouped};
+use super::spread::rises_with;
 use super::target::Target;
-use super::whole::{Whole, wholes};
+use super::whole::{FAR_MORE, Whole, wholes};
 use super::{Design, PricedPlan, Purpose, WritePlan, WriteStep};
-use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNUSED};
-use crate::model::{Expr, Leaf, Model, Question, Schema};
+use crate::diagnostic::codes::{COUNTERS, Code, SCANS, SEARCHES, SORTS, UNREAD, UNUSED};
+use crate::model::{Compare, Direction, Expr, Leaf, Model, Pred, Query, Question, Schema};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
 use orders::{Sorted, sorts};
+use std::collections::BTreeSet;
 
 /// Findings about a design of a given schema, whose structures come first in it.
 pub(super) fn lint(
@@ -26,16 +29,25 @@ pub(super) fn lint(
     target: &Target,
     design: &Design,
     schema: &Schema,
+    used: &BTreeSet<Requirement>,
 ) -> Vec<Finding> {
     let mut out = mixed_counters(model, target, design, schema);
+    let given = schema.structures.len();
     for (plan, question) in design.plans.iter().zip(&model.questions) {
-        out.extend(scanned(model, design, plan));
-        out.extend(unordered(design, plan, question));
+        let mut searched = scanned(model, design, plan, question);
+        searched.extend(completed(model, design, plan, given));
+        // How what is read for its few rows is ordered is not what is wrong with it.
+        let sorted = unordered(design, plan, question, given).into_iter();
+        let again = |f: &Finding| searched.iter().any(|s| s.structure == f.structure);
+        let sorted: Vec<Finding> = sorted.filter(|f| !again(f)).collect();
+        out.extend(searched);
+        out.extend(sorted);
     }
     for write in design.writes.iter().take(model.changes.len()) {
         out.extend(scanned_by_change(model, design, write));
     }
     out.extend(unused(model, design, schema));
+    out.extend(unread(model, design, schema, used));
     out
 }
 
@@ -115,10 +127,10 @@ fn through<'d>(model: &'d Model, design: &'d Design, plan: &Plan) -> Vec<Through
 }
 
 /// What a question goes through as a whole.
-fn scanned(model: &Model, design: &Design, plan: &PricedPlan) -> Vec<Finding> {
+fn scanned(model: &Model, design: &Design, plan: &PricedPlan, question: &Question) -> Vec<Finding> {
     let found = through(model, design, &plan.plan).into_iter();
     let many = found.filter(|scan| scan.whole.reads > FEW);
-    let help = "keep a structure whose `by` is what the question compares with `=`";
+    let help = instead_of_all(&question.query);
     let told = |scan: Through| {
         let message = format!("`{}` reads {}", plan.name, scan.told);
         let subject = Subject::Question(plan.name.clone());
@@ -128,12 +140,91 @@ fn scanned(model: &Model, design: &Design, plan: &PricedPlan) -> Vec<Finding> {
     many.map(told).collect()
 }
 
+/// What finds the rows of a question that goes through all of them.
+fn instead_of_all(query: &Query) -> &'static str {
+    let compares = |p: &Pred| matches!(p, Pred::Compare(..));
+    if query.filter.iter().any(names_values) {
+        "keep a structure whose `by` is what the question compares with `=`"
+    } else if query.filter.iter().any(compares) {
+        "keep a structure whose `order by` begins with what the question compares, `by` nothing else \
+         than a constant, as in `by 0`, or a bucket of it"
+    } else if query.ordered > 0 && query.limit.is_some() {
+        "keep a structure whose `order by` begins as that of the question does, `by` nothing else \
+         than a constant, as in `by 0`: the limit then ends the reading"
+    } else {
+        "let the question compare something with `=`, and keep a structure whose `by` that is; or \
+         keep what it computes of all of them as a fact or a group"
+    }
+}
+
+/// Whether a condition says which values something has: a structure can be found by these.
+fn names_values(condition: &Pred) -> bool {
+    match condition {
+        Pred::Compare(_, op, _) => *op == Compare::Eq,
+        Pred::In(..) | Pred::InList(..) => true,
+        Pred::And(all) | Pred::Or(all) => all.iter().any(names_values),
+        Pred::Exists { filter, .. } => filter.as_deref().is_some_and(names_values),
+        Pred::Not(_) | Pred::IsNull(_) => false,
+    }
+}
+
+/// The structures that had to be added for a question to find what it asks for.
+fn completed(model: &Model, design: &Design, plan: &PricedPlan, given: usize) -> Vec<Finding> {
+    let read: BTreeSet<StructureId> = plan.plan.reads().into_iter().collect();
+    let added = read.into_iter().map(usize::from).filter(|id| *id >= given);
+    let told = |id: usize| {
+        let (s, note) = (design.structures.get(id)?, design.notes.get(id)?);
+        let finds = s.kind == Kind::Lists && !is_identity(model, s) && !tells_apart(model, s);
+        let rows = note.sizes.rows;
+        if !finds || s.partition.is_empty() || rows <= FEW {
+            return None;
+        }
+        let printer = Printer::of_structure(model, s);
+        let by: Vec<String> = s.partition.iter().map(|e| printer.expr(e)).collect();
+        let (by, entity) = (by.join(", "), &model.entity(s.anchor).name);
+        let message = format!(
+            "`{}` finds each {entity} by `{by}`, by which no structure of the schema has them: \
+             `{}` was added, without which all {} rows would be read",
+            plan.name,
+            s.name,
+            grouped(rows)
+        );
+        let help = format!("keep a structure of {entity} whose `by` is `{by}`");
+        let subject = Subject::Question(plan.name.clone());
+        Some(finding(
+            SCANS,
+            &s.name,
+            subject,
+            (rows, FEW),
+            message,
+            &help,
+        ))
+    };
+    added.filter_map(told).collect()
+}
+
 /// The orders of a question that its structures do not give.
-fn unordered(design: &Design, plan: &PricedPlan, question: &Question) -> Vec<Finding> {
+fn unordered(
+    design: &Design,
+    plan: &PricedPlan,
+    question: &Question,
+    given: usize,
+) -> Vec<Finding> {
     let sorted = sorts(design, &question.query, &plan.plan).into_iter();
-    let help = "let `order by` of the structure begin as that of the question does, up to the key \
-                that tells equals apart, in the same directions or all reversed";
     let told = |sorted: Sorted| {
+        let mut structures = design.structures.iter();
+        let at = structures.position(|s| s.name == sorted.structure);
+        let added = at.is_some_and(|at| at >= given);
+        let s = at.and_then(|at| design.structures.get(at));
+        let help = if added {
+            "it was added, and keeps no order: keep a structure in the schema whose `order by` begins \
+             as that of the question does"
+        } else if s.is_some_and(|s| falls_in_buckets(s, &question.query)) {
+            "its buckets ascend: let its `order by` ascend, too, which gives both directions"
+        } else {
+            "let `order by` of the structure begin as that of the question does, up to the key that \
+             tells equals apart, in the same directions or all reversed"
+        };
         let of = match sorted.shapes.as_slice() {
             [] => format!("`{}`", plan.name),
             shapes => format!("`{}` in `{}`", shapes.join("."), plan.name),
@@ -148,6 +239,15 @@ fn unordered(design: &Design, plan: &PricedPlan, question: &Question) -> Vec<Fin
         finding(SORTS, &sorted.structure, subject, of, message, help)
     };
     sorted.filter(|s| s.rows > 1.5).map(told).collect()
+}
+
+/// Whether a structure is in the order of a question, but descends in buckets that ascend.
+fn falls_in_buckets(s: &Structure, query: &Query) -> bool {
+    let wished = query.order.first();
+    let stored = s.clustering.first();
+    wished.zip(stored).is_some_and(|((wished, _), (e, d))| {
+        wished == e && *d == Direction::Desc && s.partition.iter().any(|part| rises_with(part, e))
+    })
 }
 
 /// What a change goes through as a whole.
@@ -204,6 +304,45 @@ fn unused(model: &Model, design: &Design, schema: &Schema) -> Vec<Finding> {
     out
 }
 
+/// Collections and aggregates that are kept with an instance and only written.
+fn unread(
+    model: &Model,
+    design: &Design,
+    schema: &Schema,
+    used: &BTreeSet<Requirement>,
+) -> Vec<Finding> {
+    let mut out = Vec::new();
+    let structures = design.structures.iter().take(schema.structures.len());
+    for (shape, s) in structures
+        .enumerate()
+        .filter(|(_, s)| s.kind == Kind::Lists)
+    {
+        let whole = !design.readers_of(shape).is_empty()
+            || design
+                .notes
+                .get(shape)
+                .is_some_and(|n| !n.home_of.is_empty());
+        let printer = Printer::of_structure(model, s);
+        for (column, kept) in s.columns.iter().enumerate() {
+            let made = matches!(kept, Expr::Nested(..) | Expr::Aggregate(_));
+            let is_read = used.contains(&Requirement {
+                shape,
+                column: Some(column),
+            });
+            // Of a structure that nobody reads there is nothing more to say.
+            if !whole || !made || is_read {
+                continue;
+            }
+            let message = format!("no question reads `{}` of `{}`", printer.expr(kept), s.name);
+            let subject = Subject::Structure(schema.name.clone(), s.name.clone());
+            let help =
+                "keep it no longer: every change of what it is made of writes it for nothing";
+            out.push(finding(UNREAD, &s.name, subject, (0.0, 1.0), message, help));
+        }
+    }
+    out
+}
+
 /// Whether a structure finds who has a unique value: there must be one, whoever may ask.
 fn tells_apart(model: &Model, s: &Structure) -> bool {
     let mut key = s.key();
@@ -215,8 +354,6 @@ fn tells_apart(model: &Model, s: &Structure) -> bool {
 
 /// Rows that are read to be thrown away: so many are many, whatever they are for.
 const MANY: f64 = 10_000.0;
-/// How many times as many rows as are made use of.
-const FAR_MORE: f64 = 20.0;
 
 /// Findings about a design that nobody gave: plans that read a structure as a whole for a few of its
 /// rows. `readers`: the questions, then the finds of changes, with all ways to answer them.
@@ -239,7 +376,7 @@ pub(super) fn searches(model: &Model, design: &Design, readers: &[Reader]) -> Ve
         let Some(plan) = plan else { continue };
         for scan in through(model, design, &plan) {
             let search = &scan.whole;
-            if search.reads <= MANY || search.reads <= FAR_MORE * search.used {
+            if search.reads <= MANY || !search.is_wasted() {
                 continue;
             }
             let costs = reader.options.iter().map(|o| o.cost);

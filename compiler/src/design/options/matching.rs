@@ -8,6 +8,7 @@ use crate::design::implied::implied;
 use crate::design::plan::{Bound, Term};
 use crate::design::popular_key::split_by;
 use crate::design::shape::{may_follow, names_instance};
+use crate::design::spread::rises_with;
 use crate::model::{Direction, Expr};
 use crate::view::typing::Scope;
 use crate::view::{Kind, Structure};
@@ -224,12 +225,23 @@ impl Problem {
             .map(|(i, e)| (e, s.direction(i)))
             .collect();
         let mut reverse = None;
-        for ((expr, direction), (part, stored)) in order.iter().zip(&behind) {
-            let turned = direction != stored;
-            if expr != *part || reverse.is_some_and(|r| r != turned) {
-                return;
+        let mut exact = true;
+        let mut parts = behind.iter();
+        for (expr, direction) in order {
+            // What is rounded does not fall while what it is rounded from rises.
+            for (part, stored) in parts.by_ref() {
+                let turned = direction != stored;
+                if *reverse.get_or_insert(turned) != turned {
+                    return;
+                }
+                if expr == *part {
+                    break;
+                }
+                if !rises_with(part, expr) {
+                    return;
+                }
+                exact = false;
             }
-            reverse = Some(turned);
         }
         if order.len() > behind.len() && s.kind == Kind::Groups {
             return;
@@ -240,7 +252,7 @@ impl Problem {
         }
         m.ordered = true;
         m.reverse = reverse.unwrap_or(false);
-        m.seekable = order.len() == behind.len();
+        m.seekable = exact && order.len() == behind.len();
     }
 }
 
