@@ -122,7 +122,10 @@ impl FlipSearch<'_, '_, '_> {
                 Some(self.all.priced(other.selection.clone()))
             } else if self.without.is_some() {
                 let (weights, most) = self.at(&with, &other, statement, at);
-                match self.all.below(&weights, &with.selection, most, &self.proofs) {
+                match self
+                    .all
+                    .below(&weights, &with.selection, most, &self.proofs)
+                {
                     Below::Found(between) => Some(between),
                     Below::Nothing(least) => {
                         proven &= own.meets_near(&beyond, at, least);

@@ -217,7 +217,8 @@ impl Planner<'_> {
             return 1.0;
         }
         let s = self.shapes.get(shape);
-        self.values_of(shape, marked(&s.partition, |_| true)).max(1.0)
+        self.values_of(shape, marked(&s.partition, |_| true))
+            .max(1.0)
     }
 
     /// The share of a structure's rows that the bounds of its next key part let pass.

@@ -7,6 +7,7 @@ use crate::design::prepare::Prepared;
 use crate::design::{Options, shape, target};
 use crate::model::{AttributeId, EntityId, ReferenceId, Split};
 use crate::view::typing::Scope;
+use std::fmt::Write as _;
 
 /// How many random models are tried.
 const MODELS: u64 = 600;
@@ -72,8 +73,11 @@ fn asked(conditions: &[&str]) -> String {
         }\n"
     .to_owned();
     for (i, condition) in conditions.iter().enumerate() {
-        text += &format!("question q{i} (9/s) select id, at from T where {condition}\n");
-        text += &format!("change c{i} (1/s) delete T where {condition}\n");
+        let _ = writeln!(
+            text,
+            "question q{i} (9/s) select id, at from T where {condition}"
+        );
+        let _ = writeln!(text, "change c{i} (1/s) delete T where {condition}");
     }
     text
 }
