@@ -207,6 +207,16 @@ fn either(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names) -> Option<St
             first
         });
     }
+    let mut aside = rng.aside();
+    // What all of them say is said once.
+    if aside.percent(30)
+        && let Some(shared) = found(&mut aside, draft, at, names)
+    {
+        parts = parts
+            .iter()
+            .map(|p| format!("({shared} and {p})"))
+            .collect();
+    }
     let either = format!("({})", parts.join(" or "));
     Some(match rng.below(4) {
         0 => format!("({either} and {})", found(rng, draft, at, names)?),

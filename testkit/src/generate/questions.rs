@@ -360,7 +360,23 @@ fn nested(
             (items.join(", "), text)
         }
     };
-    Some(format!("{path} {{ {items}{clauses} }}"))
+    let whole = format!("{path} {{ {items}{clauses} }}");
+    let plain = !whole.contains('$') && rng.aside().percent(30);
+    let shorter = shorter(&clauses).filter(|_| plain);
+    let Some(shorter) = shorter else {
+        return Some(whole);
+    };
+    let first = format!("{path} {{ {items}{shorter} }}");
+    Some(format!("{whole} as {}, {first}", names.fresh("i")))
+}
+
+/// Clauses that leave the first of the same rows: a collection that is kept for the one serves both.
+fn shorter(clauses: &str) -> Option<String> {
+    let ordered = clauses.contains("order by");
+    ordered.then(|| match clauses.split_once(" limit ") {
+        Some((before, _)) => format!("{before} limit 1"),
+        None => format!("{clauses} limit 2"),
+    })
 }
 
 pub(super) fn filter(rng: &mut Rng, draft: &Draft, at: &At, names: &mut Names, text: &mut String) {
