@@ -28,6 +28,10 @@ usage: cargo xtask bench [WHAT]
   design                              the time of a design; the peer's workloads by its cost model
   design --scale [--questions N] [--plot FILE.svg]
                                       its growth with the number of questions: time, memory, gap
+  design --applications [--questions N] [--target T]
+                                      the same over models like those of applications
+  application QUESTIONS SEED [ENTITIES]
+                                      the text of one of these models
   design --stability                  how often a rate that grows by 1 % changes the design
   design --flips                      whether designs flip at the rates that are told, on the large models
   rubis [--users N] [--statements N]  the peer's workload under its schemas and ours
@@ -51,6 +55,14 @@ fn main() -> ExitCode {
             let plot = plot.and_then(|at| rest.get(at + 1)).map(String::as_str);
             option(rest, "--questions", 240).and_then(|most| scale::run(most as usize, plot))
         }
+        "design" if rest.iter().any(|a| a == "--applications") => {
+            let target = rest.iter().position(|a| a == "--target");
+            let target = target.and_then(|at| rest.get(at + 1));
+            let target = target.map_or("embedded", String::as_str);
+            option(rest, "--questions", 240)
+                .and_then(|most| scale::applications(most as usize, target))
+        }
+        "application" => application(rest),
         "design" if rest.iter().any(|a| a == "--stability") => scale::stability(),
         "design" if rest.iter().any(|a| a == "--flips") => flips::run(),
         "design" => design::run(),
@@ -66,6 +78,17 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints the model of an application.
+fn application(arguments: &[String]) -> Result<()> {
+    let number = |at: usize| arguments.get(at).and_then(|n| n.parse::<u64>().ok());
+    let (Some(questions), Some(seed)) = (number(0), number(1)) else {
+        return Err(format!("found {arguments:?}, expected a number of questions and a seed").into());
+    };
+    let entities = number(2).map(|n| n as usize);
+    print!("{}", scale::application(questions as usize, entities, seed));
+    Ok(())
 }
 
 /// The number behind a name.

@@ -2,9 +2,11 @@
 //! small change of a rate changes a design: on models drawn from a fixed seed (entities in a web of
 //! references, with the questions that applications ask) and on the examples.
 
+mod applications;
+
 use crate::Result;
 use crate::measure::cpu_nanos;
-use querent_compiler::design::{Design, Options, design};
+use querent_compiler::design::{Design, Options, design, target};
 use querent_compiler::model::Model;
 use querent_compiler::plot::{Like, Plot, Point};
 use std::fmt::Write as _;
@@ -17,10 +19,39 @@ const FEW: usize = 64;
 const DRAWN: (usize, u64) = (15, 6);
 
 const EXAMPLES: [(&str, &str, u64); 3] = [
-    ("reddit", include_str!("../../examples/reddit.querent"), 60),
-    ("ebay", include_str!("../../examples/ebay.querent"), 60),
-    ("rubis", include_str!("../../examples/rubis.querent"), 15),
+    ("reddit", include_str!("../../../examples/reddit.querent"), 60),
+    ("ebay", include_str!("../../../examples/ebay.querent"), 60),
+    ("rubis", include_str!("../../../examples/rubis.querent"), 15),
 ];
+
+/// Models like those of applications: sizes, and how many of each.
+const APPLICATIONS: [usize; 4] = [30, 60, 120, 240];
+const EACH: u64 = 3;
+
+/// The text of the model of an application with so many questions.
+pub fn application(questions: usize, over: Option<usize>, seed: u64) -> String {
+    let entities = over.unwrap_or(entities(questions)).max(1);
+    applications::model(questions, entities, seed)
+}
+
+/// Prints a line for each model of an application, up to a largest size.
+pub fn applications(most: usize, target: &str) -> Result<()> {
+    println!(
+        "| questions | entities | seed | candidates | variables | structures | CPU s | gap | peak MB |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for questions in APPLICATIONS.into_iter().filter(|&n| n <= most) {
+        for seed in 1..=EACH {
+            let text = application(questions, None, seed);
+            let options = Options {
+                target: target::named(target).ok_or("no such target")?,
+                ..Options::embedded()
+            };
+            line(&text, (questions, &seed.to_string()), &options)?;
+        }
+    }
+    Ok(())
+}
 
 /// Prints one line per size, up to a largest one, and draws the curve where a file is named.
 pub fn run(most: usize, plot: Option<&str>) -> Result<()> {
@@ -30,7 +61,10 @@ pub fn run(most: usize, plot: Option<&str>) -> Result<()> {
     println!("|---|---|---|---|---|---|---|---|---|");
     let mut points = vec![];
     for questions in SIZES.into_iter().filter(|&n| n <= most) {
-        let (seconds, megabytes) = line(questions, &Options::embedded())?;
+        let options = Options::embedded();
+        let structures = options.target.limits.structures.to_string();
+        let text = model(questions, SEED);
+        let (seconds, megabytes) = line(&text, (questions, &structures), &options)?;
         for (series, y) in [seconds, megabytes].into_iter().enumerate() {
             points.push(Point {
                 x: questions as f64,
@@ -45,7 +79,7 @@ pub fn run(most: usize, plot: Option<&str>) -> Result<()> {
         // The hardest: a store that has room for few structures, so that not all that pay fit.
         let mut few = Options::embedded();
         few.target.limits.structures = FEW;
-        line(240, &few)?;
+        line(&model(240, SEED), (240, &FEW.to_string()), &few)?;
     }
     if let Some(file) = plot {
         let plot = Plot {
@@ -62,15 +96,14 @@ pub fn run(most: usize, plot: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn line(questions: usize, options: &Options) -> Result<(f64, f64)> {
-    let text = model(questions, SEED);
+/// Prints the line of one model; its CPU seconds, and the peak of memory.
+fn line(text: &str, (questions, which): (usize, &str), options: &Options) -> Result<(f64, f64)> {
     let start = cpu_nanos();
-    let made = design(&parsed(&text)?, options)?;
+    let made = design(&parsed(text)?, options)?;
     let seconds = (cpu_nanos() - start) / 1e9;
     println!(
-        "| {questions} | {} | {} | {} | {} | {} | {seconds:.2} | {:.3} % | {} |",
+        "| {questions} | {} | {which} | {} | {} | {} | {seconds:.2} | {:.3} % | {} |",
         entities(questions),
-        options.target.limits.structures,
         made.search.candidates,
         made.search.variables,
         made.structures.len(),

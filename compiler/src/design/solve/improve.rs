@@ -18,18 +18,26 @@ const NEAR: usize = 6;
 /// How many structures are tried to make room for another one.
 const ROOM: usize = 6;
 
-/// Meets what is not met, then improves: first with the cap as a toll on each structure, then
-/// within the cap.
+/// Meets what is not met, then improves: as if there were no cap, and only where that takes more
+/// structures than it allows with the cap as a toll on each, then within it. A bound may have a toll
+/// although the cap does not bind: many structures that it keeps a little of are more than the few
+/// that a solution needs.
 pub(crate) fn improve(
     state: &mut State,
     locked: &dyn Fn(ItemId) -> bool,
     thorough: bool,
     toll: f64,
 ) {
-    improve_at(state, locked, thorough, toll);
-    let free = state.over() == 0 && toll <= 0.0;
-    if thorough && !free {
-        fit(state, locked);
+    let start = (toll > 0.0).then(|| state.kept.clone());
+    improve_at(state, locked, thorough, 0.0);
+    if state.over() > 0 {
+        if let Some(start) = start {
+            state.hold(&start);
+            improve_at(state, locked, thorough, toll);
+        }
+        if thorough {
+            fit(state, locked);
+        }
     }
     state.settle();
 }

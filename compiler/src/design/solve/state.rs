@@ -360,6 +360,16 @@ impl<'i> State<'i> {
         }
     }
 
+    /// Keeps exactly these items.
+    pub(crate) fn hold(&mut self, kept: &[bool]) {
+        for (item, &on) in kept.iter().enumerate() {
+            if self.kept[item] != on {
+                self.flip(item);
+            }
+        }
+        self.settle();
+    }
+
     /// A point to go back to.
     pub(crate) fn mark(&self) -> usize {
         self.journal.len()
