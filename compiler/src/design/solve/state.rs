@@ -1,23 +1,53 @@
 //! A set of kept items with its cost, kept up to date as items come and go.
 
-use super::instance::{Instance, ItemId};
+use std::ops::Range;
 
-/// Where an item is mentioned: choices and triggers by their positions among those of all demands.
+use super::instance::{Demand, Instance, ItemId};
+
+/// Where an item is mentioned: the demands that may use it, and triggers by their positions among
+/// those of all demands.
 #[derive(Clone, Debug, Default)]
 struct Mentions {
-    choices: Vec<u32>,
+    uses: Vec<Use>,
     triggers: Vec<u32>,
     columns: Vec<ItemId>,
 }
 
-/// Mentions of all items: made once, read by every state. Choices and triggers of all demands are
-/// laid out one after another, since they are looked at all the time.
+/// An item in the choices of a demand.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    demand: u32,
+    /// The first choice that requires it.
+    first: u32,
+    /// Its place among the items of the demand.
+    place: u32,
+}
+
+/// The choices of a demand over the places of its own items: a choice is a few words of bits, so
+/// that whether it lacks anything takes no more than to compare them with what there is.
+#[derive(Clone, Debug)]
+struct Asked {
+    choices: u32,
+    /// How many words a choice has.
+    words: usize,
+    /// Where the words of its choices start.
+    required: usize,
+    /// Where the words of what is kept start, and the places of its items.
+    kept: usize,
+    places: usize,
+}
+
+/// Mentions of all items: made once, read by every state. Choices of all demands are laid out one
+/// after another, since they are looked at all the time.
 pub(crate) struct Index {
     items: Vec<Mentions>,
-    /// The demand of each choice, and its cost.
-    choices: Vec<(u32, f64)>,
-    /// Where the choices of each demand start; one more at the end.
-    starts: Vec<u32>,
+    demands: Vec<Asked>,
+    /// What choices require.
+    required: Vec<u64>,
+    /// The item at each place.
+    places: Vec<ItemId>,
+    /// The words of what is kept, of all demands.
+    words: usize,
     /// The demand of each trigger.
     triggers: Vec<u32>,
 }
@@ -26,8 +56,10 @@ impl Index {
     pub(crate) fn new(instance: &Instance) -> Index {
         let mut out = Index {
             items: vec![Mentions::default(); instance.items.len()],
-            choices: Vec::new(),
-            starts: vec![0],
+            demands: Vec::with_capacity(instance.demands.len()),
+            required: Vec::new(),
+            places: Vec::new(),
+            words: 0,
             triggers: Vec::new(),
         };
         for (i, item) in instance.items.iter().enumerate() {
@@ -36,13 +68,7 @@ impl Index {
             }
         }
         for (d, demand) in instance.demands.iter().enumerate() {
-            for choice in &demand.choices {
-                let at = out.choices.len() as u32;
-                out.choices.push((d as u32, choice.cost));
-                let required = choice.requires.iter();
-                required.for_each(|&i| out.items[i].choices.push(at));
-            }
-            out.starts.push(out.choices.len() as u32);
+            out.ask(d, demand);
             for when in &demand.when {
                 let at = out.triggers.len() as u32;
                 out.triggers.push(d as u32);
@@ -51,7 +77,52 @@ impl Index {
         }
         out
     }
+
+    fn ask(&mut self, d: usize, demand: &Demand) {
+        let required = demand.choices.iter().flat_map(|c| &c.requires);
+        let mut items: Vec<ItemId> = required.copied().collect();
+        items.sort_unstable();
+        items.dedup();
+        let asked = Asked {
+            choices: demand.choices.len() as u32,
+            words: items.len().div_ceil(WORD),
+            required: self.required.len(),
+            kept: self.words,
+            places: self.places.len(),
+        };
+        let mut first = vec![None; items.len()];
+        for (c, choice) in demand.choices.iter().enumerate() {
+            let start = self.required.len();
+            self.required.resize(start + asked.words, 0);
+            for i in &choice.requires {
+                if let Ok(place) = items.binary_search(i) {
+                    self.required[start + place / WORD] |= 1 << (place % WORD);
+                    first[place].get_or_insert(c as u32);
+                }
+            }
+        }
+        for (place, (&i, first)) in items.iter().zip(first).enumerate() {
+            self.items[i].uses.push(Use {
+                demand: d as u32,
+                first: first.unwrap_or_default(),
+                place: place as u32,
+            });
+        }
+        self.words += asked.words;
+        self.places.extend(items);
+        self.demands.push(asked);
+    }
 }
+
+impl Asked {
+    /// What a choice requires.
+    fn requires<'w>(&self, index: &'w Index, choice: u32) -> &'w [u64] {
+        let start = self.required + choice as usize * self.words;
+        &index.required[start..start + self.words]
+    }
+}
+
+const WORD: usize = u64::BITS as usize;
 
 /// No choice.
 const NONE: u32 = u32::MAX;
@@ -65,10 +136,12 @@ pub(crate) struct State<'i> {
     pub(crate) instance: &'i Instance,
     index: &'i Index,
     pub(crate) kept: Vec<bool>,
-    /// Items that each choice lacks, and each trigger.
-    lacking: Vec<u32>,
+    /// The same at the places of each demand's items.
+    places: Vec<u64>,
+    /// Items that each trigger lacks.
     absent: Vec<u32>,
-    /// Of each demand: triggers that lack nothing, and the cheapest choice that lacks nothing.
+    /// Of each demand: triggers that lack nothing, and, while there are any, the cheapest choice that
+    /// lacks nothing.
     active: Vec<u32>,
     taken: Vec<u32>,
     cost: f64,
@@ -151,13 +224,12 @@ impl Worth {
 impl<'i> State<'i> {
     /// Nothing kept.
     pub(crate) fn new(instance: &'i Instance, index: &'i Index) -> State<'i> {
-        let choices = instance.demands.iter().flat_map(|d| &d.choices);
         let triggers = instance.demands.iter().flat_map(|d| &d.when);
         let mut state = State {
             instance,
             index,
             kept: vec![false; instance.items.len()],
-            lacking: choices.map(|c| c.requires.len() as u32).collect(),
+            places: vec![0; index.words],
             absent: triggers.map(|w| w.len() as u32).collect(),
             active: vec![0; instance.demands.len()],
             taken: vec![NONE; instance.demands.len()],
@@ -177,9 +249,9 @@ impl<'i> State<'i> {
             state.active[index.triggers[w] as usize] += 1;
         }
         for d in 0..instance.demands.len() {
-            state.taken[d] = state.cheapest(d, index.starts[d]);
-            state.cost += state.paid(d);
-            state.note(d);
+            if state.active[d] > 0 {
+                state.stand(d);
+            }
         }
         state
     }
@@ -199,26 +271,34 @@ impl<'i> State<'i> {
         self.structures.saturating_sub(self.instance.cap)
     }
 
-    /// The first choice of a demand from a position on that lacks nothing.
-    fn cheapest(&self, demand: usize, from: u32) -> u32 {
-        let mut choices = from..self.index.starts[demand + 1];
-        choices
-            .find(|&c| self.lacking[c as usize] == 0)
-            .unwrap_or(NONE)
+    /// The first of some choices of a demand that lacks nothing.
+    fn cheapest(&self, demand: usize, choices: Range<u32>) -> u32 {
+        let asked = &self.index.demands[demand];
+        let kept = &self.places[asked.kept..asked.kept + asked.words];
+        let start = |c: u32| asked.required + c as usize * asked.words;
+        let required = &self.index.required[start(choices.start)..start(choices.end)];
+        let lacks = |(required, kept): (&u64, &u64)| required & !kept != 0;
+        let found = match kept {
+            [] => (!choices.is_empty()).then_some(0),
+            [kept] => required.iter().position(|r| !lacks((r, kept))),
+            _ => {
+                let mut required = required.chunks_exact(asked.words);
+                required.position(|r| !r.iter().zip(kept).any(lacks))
+            }
+        };
+        found.map_or(NONE, |at| choices.start + at as u32)
     }
 
     /// What a demand costs now.
     fn paid(&self, demand: usize) -> f64 {
-        if self.active[demand] == 0 || self.taken[demand] == NONE {
-            return 0.0;
-        }
-        self.index.choices[self.taken[demand] as usize].1
+        self.taken(demand)
+            .map_or(0.0, |c| self.instance.demands[demand].choices[c].cost)
     }
 
     /// The choice that a demand takes, if it stands and can be met.
     pub(crate) fn taken(&self, demand: usize) -> Option<usize> {
         let met = self.active[demand] > 0 && self.taken[demand] != NONE;
-        met.then(|| (self.taken[demand] - self.index.starts[demand]) as usize)
+        met.then(|| self.taken[demand] as usize)
     }
 
     /// The choices of a demand that are tried, in order; where not all of them are, those that cost
@@ -228,10 +308,25 @@ impl<'i> State<'i> {
         if choices.len() <= self.tries {
             return (0..choices.len()).collect();
         }
+        let asked = &self.index.demands[demand];
+        let kept = &self.places[asked.kept..asked.kept + asked.words];
         let with = |c: usize| {
-            let lacking = choices[c].requires.iter().filter(|&&i| !self.kept[i]);
-            let lacking = lacking.map(|&i| self.instance.items[i].cost);
-            choices[c].cost + lacking.sum::<f64>()
+            let mut cost = choices[c].cost;
+            for (word, (required, kept)) in asked
+                .requires(self.index, c as u32)
+                .iter()
+                .zip(kept)
+                .enumerate()
+            {
+                let mut lacking = required & !kept;
+                while lacking != 0 {
+                    let place = word * WORD + lacking.trailing_zeros() as usize;
+                    let item = self.index.places[asked.places + place];
+                    cost += self.instance.items[item].cost;
+                    lacking &= lacking - 1;
+                }
+            }
+            cost
         };
         let mut costs: Vec<(f64, usize)> = (0..choices.len()).map(|c| (with(c), c)).collect();
         costs.select_nth_unstable_by(self.tries, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -240,10 +335,10 @@ impl<'i> State<'i> {
         tried
     }
 
-    /// The demands that an item may be used for, some of them more than once.
+    /// The demands that an item may be used for.
     pub(crate) fn users(&self, item: ItemId) -> impl Iterator<Item = usize> {
-        let choices = self.index.items[item].choices.iter();
-        choices.map(|&c| self.index.choices[c as usize].0 as usize)
+        let uses = self.index.items[item].uses.iter();
+        uses.map(|u| u.demand as usize)
     }
 
     /// The demands that an item makes stand, alone or with others.
@@ -273,25 +368,28 @@ impl<'i> State<'i> {
             self.items -= 1;
         }
         let index = self.index;
-        // Of most choices an item is one of several that are lacking: those are only counted.
-        for &c in &index.items[item].choices {
-            let lacking = &mut self.lacking[c as usize];
-            if on {
-                *lacking -= 1;
-                if *lacking == 0 {
-                    let d = index.choices[c as usize].0 as usize;
-                    if c < self.taken[d] {
-                        self.retake(d, c);
+        for &Use {
+            demand,
+            first,
+            place,
+        } in &index.items[item].uses
+        {
+            let d = demand as usize;
+            let asked = &index.demands[d];
+            let (word, bit) = (place as usize / WORD, 1 << (place as usize % WORD));
+            self.places[asked.kept + word] ^= bit;
+            let taken = self.taken[d];
+            if self.active[d] == 0 {
+                // It is looked for when the demand stands.
+            } else if on {
+                if first < taken {
+                    let found = self.cheapest(d, first..taken.min(asked.choices));
+                    if found != NONE {
+                        self.retake(d, found);
                     }
                 }
-            } else {
-                *lacking += 1;
-                if *lacking == 1 {
-                    let d = index.choices[c as usize].0 as usize;
-                    if self.taken[d] == c {
-                        self.retake(d, self.cheapest(d, c + 1));
-                    }
-                }
+            } else if taken != NONE && asked.requires(index, taken)[word] & bit != 0 {
+                self.retake(d, self.cheapest(d, taken + 1..asked.choices));
             }
         }
         for &w in &index.items[item].triggers {
@@ -305,8 +403,7 @@ impl<'i> State<'i> {
             if on {
                 self.active[d] += 1;
                 if self.active[d] == 1 {
-                    self.cost += self.paid(d);
-                    self.note(d);
+                    self.stand(d);
                 }
             } else {
                 if self.active[d] == 1 {
@@ -318,6 +415,13 @@ impl<'i> State<'i> {
                 }
             }
         }
+    }
+
+    /// Takes the cheapest choice of a demand that has come to stand.
+    fn stand(&mut self, demand: usize) {
+        self.taken[demand] = self.cheapest(demand, 0..self.index.demands[demand].choices);
+        self.cost += self.paid(demand);
+        self.note(demand);
     }
 
     fn retake(&mut self, demand: usize, choice: u32) {
