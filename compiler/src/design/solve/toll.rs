@@ -20,6 +20,12 @@ const BETWEEN: usize = 6;
 /// until few enough structures are left, each set being made of the one before; then some tolls
 /// before the last are tried.
 pub(super) fn by_toll(instance: &Instance, index: &Index) -> Vec<Vec<bool>> {
+    let nothing = vec![false; instance.items.len()];
+    let free = at(instance, index, &nothing, 0.0);
+    if free.over() == 0 {
+        // A bound may have a toll although the cap does not bind.
+        return vec![free.kept];
+    }
     let mut out = Vec::new();
     let mut fitted = |mut state: State| {
         fit(&mut state, &|i| instance.items[i].forced);
@@ -27,8 +33,6 @@ pub(super) fn by_toll(instance: &Instance, index: &Index) -> Vec<Vec<bool>> {
             out.push(state.kept);
         }
     };
-    let nothing = vec![false; instance.items.len()];
-    let free = at(instance, index, &nothing, 0.0);
     let first = FIRST * free.worth().cost;
     let (mut low, mut high) = (first / RAISE, first);
     let mut dear = free.kept;
