@@ -121,7 +121,7 @@ fn cheapest_of(instance: &Instance) -> (f64, Vec<bool>) {
         }
         let turned = (set + 1).trailing_zeros() as usize;
         if turned < sorted.items.len() {
-            state.flip(turned);
+            state.change([turned], !state.kept[turned]);
             state.settle();
         }
     }

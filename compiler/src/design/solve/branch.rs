@@ -354,9 +354,7 @@ impl<'i> Search<'i> {
     /// Improves a set of items and keeps it if it is the best.
     fn offer(&mut self, kept: &[bool], thorough: bool, toll: f64) {
         let mut state = State::new(self.instance, &self.index);
-        for i in (0..kept.len()).filter(|&i| kept[i] || self.instance.items[i].forced) {
-            state.add(i);
-        }
+        state.add((0..kept.len()).filter(|&i| kept[i] || self.instance.items[i].forced));
         let instance = self.instance;
         improve(&mut state, &|i| instance.items[i].forced, thorough, toll);
         if state.worth().feasible() {

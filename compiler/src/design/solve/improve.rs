@@ -161,7 +161,7 @@ fn close_down(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
         let Some(&(_, least)) = losses(state, locked).first() else {
             return;
         };
-        state.drop(least);
+        state.drop([least]);
         repair(state);
         drop_idle(state, locked, &everything(state).items);
     }
@@ -197,7 +197,7 @@ fn repair(state: &mut State) {
         let mut best: Option<(usize, super::state::Worth)> = None;
         for c in state.tried(demand) {
             let mark = state.mark();
-            choices[c].requires.iter().for_each(|&i| state.add(i));
+            state.add(choices[c].requires.iter().copied());
             let worth = state.worth();
             state.undo(mark);
             if best.is_none_or(|(_, b)| worth.beats(b)) {
@@ -205,7 +205,7 @@ fn repair(state: &mut State) {
             }
         }
         if let Some((c, _)) = best {
-            choices[c].requires.iter().for_each(|&i| state.add(i));
+            state.add(choices[c].requires.iter().copied());
         }
         // What was added may make an earlier demand stand; the loop ends, as items are only added.
         next = if state.mark() > start {
@@ -227,7 +227,7 @@ fn drop_idle(state: &mut State, locked: &dyn Fn(ItemId) -> bool, items: &BTreeSe
 
 fn drop_if_better(state: &mut State, item: ItemId) {
     let (mark, before) = (state.mark(), state.worth());
-    state.drop(item);
+    state.drop([item]);
     if !state.worth().beats(before) {
         state.undo(mark);
     }
@@ -249,15 +249,13 @@ fn switch_choices(state: &mut State, locked: &dyn Fn(ItemId) -> bool, demands: &
                 continue;
             }
             let (mark, before) = (state.mark(), state.worth());
-            choice.requires.iter().for_each(|&i| state.add(i));
+            state.add(choice.requires.iter().copied());
             let added = state.since(mark);
             if c > old {
                 // Only the loss of the old choice can make up for a dearer one.
-                for &i in choices[old].requires.iter().rev() {
-                    if choice.requires.binary_search(&i).is_err() && !locked(i) {
-                        state.drop(i);
-                    }
-                }
+                let lost = choices[old].requires.iter().rev().copied();
+                let own = |i: &ItemId| choice.requires.binary_search(i).is_ok() || locked(*i);
+                state.drop(lost.filter(|i| !own(i)));
             }
             repair(state);
             for &i in choices[old].requires.iter().rev() {
@@ -279,7 +277,7 @@ fn do_without(state: &mut State, locked: &dyn Fn(ItemId) -> bool, items: &BTreeS
             continue;
         }
         let (mark, before) = (state.mark(), state.worth());
-        state.drop(item);
+        state.drop([item]);
         repair(state);
         let added = state.since(mark);
         for &i in added.iter().rev() {
@@ -302,7 +300,7 @@ fn losses(state: &mut State, locked: &dyn Fn(ItemId) -> bool) -> Vec<(f64, ItemI
             continue;
         }
         let (mark, over) = (state.mark(), state.over());
-        state.drop(item);
+        state.drop([item]);
         repair(state);
         if state.lacking(0).is_none() && (state.over() < over || over == 0) {
             out.push((state.worth().cost, item));
@@ -324,7 +322,7 @@ fn swap(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
                 break;
             }
             let (mark, before) = (state.mark(), state.worth());
-            choice.requires.iter().for_each(|&i| state.add(i));
+            state.add(choice.requires.iter().copied());
             repair(state);
             let opened = state.mark();
             let others = closing.iter().map(|&(_, i)| i);
@@ -333,7 +331,7 @@ fn swap(state: &mut State, locked: &dyn Fn(ItemId) -> bool) {
                 if !state.kept[item] {
                     continue;
                 }
-                state.drop(item);
+                state.drop([item]);
                 repair(state);
                 if state.worth().beats(before) {
                     break;

@@ -191,9 +191,7 @@ pub(crate) fn improve_from(
     let index = Index::new(instance);
     let mut state = State::new(instance, &index);
     let forced = |i: ItemId| instance.items[i].forced;
-    for i in (0..kept.len()).filter(|&i| kept[i] || forced(i)) {
-        state.add(i);
-    }
+    state.add((0..kept.len()).filter(|&i| kept[i] || forced(i)));
     improve_near(&mut state, &forced, touched);
     if !state.worth().feasible() || instance.evaluate(&state.kept) >= below {
         return None;

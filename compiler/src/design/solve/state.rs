@@ -23,11 +23,21 @@ struct Use {
     place: u32,
 }
 
+impl Use {
+    /// The word and the bit of its place.
+    fn bit(&self) -> (usize, u64) {
+        let place = self.place as usize;
+        (place / WORD, 1 << (place % WORD))
+    }
+}
+
 /// The choices of a demand over the places of its own items: a choice is a few words of bits, so
 /// that whether it lacks anything takes no more than to compare them with what there is.
 #[derive(Clone, Debug)]
 struct Asked {
     choices: u32,
+    /// Where their costs start.
+    costs: usize,
     /// How many words a choice has.
     words: usize,
     /// Where the words of its choices start.
@@ -42,7 +52,8 @@ struct Asked {
 pub(crate) struct Index {
     items: Vec<Mentions>,
     demands: Vec<Asked>,
-    /// What choices require.
+    /// What choices cost, and what they require.
+    costs: Vec<f64>,
     required: Vec<u64>,
     /// The item at each place.
     places: Vec<ItemId>,
@@ -57,6 +68,7 @@ impl Index {
         let mut out = Index {
             items: vec![Mentions::default(); instance.items.len()],
             demands: Vec::with_capacity(instance.demands.len()),
+            costs: Vec::new(),
             required: Vec::new(),
             places: Vec::new(),
             words: 0,
@@ -85,11 +97,13 @@ impl Index {
         items.dedup();
         let asked = Asked {
             choices: demand.choices.len() as u32,
+            costs: self.costs.len(),
             words: items.len().div_ceil(WORD),
             required: self.required.len(),
             kept: self.words,
             places: self.places.len(),
         };
+        self.costs.extend(demand.choices.iter().map(|c| c.cost));
         let mut first = vec![None; items.len()];
         for (c, choice) in demand.choices.iter().enumerate() {
             let start = self.required.len();
@@ -155,8 +169,38 @@ pub(crate) struct State<'i> {
     pub(crate) capped: bool,
     /// How many choices are tried for a demand at most: those that look cheapest.
     pub(crate) tries: usize,
-    /// Items that changed since the last mark, in order.
+    /// Items that changed, in order; what that changed, and where each change started in both.
     journal: Vec<ItemId>,
+    trail: Vec<Before>,
+    steps: Vec<Step>,
+    /// What the change that is being made has to do with, and which of it each demand is.
+    touched: Vec<Affected>,
+    place: Vec<u32>,
+}
+
+/// What a demand had taken before a change.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    demand: u32,
+    taken: u32,
+}
+
+/// Where a change of some items at once started, and what all cost before.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    journal: usize,
+    trail: usize,
+    cost: f64,
+}
+
+/// A demand that may take another choice by a change.
+#[derive(Clone, Copy, Debug)]
+struct Affected {
+    demand: u32,
+    /// The first choice that requires something of what has come.
+    from: u32,
+    /// Whether it stood before.
+    stood: bool,
 }
 
 /// A set of demands, as bits: it changes with most flips and is nearly always empty.
@@ -244,13 +288,19 @@ impl<'i> State<'i> {
             capped: true,
             tries: TRIES,
             journal: Vec::new(),
+            trail: Vec::new(),
+            steps: Vec::new(),
+            touched: Vec::new(),
+            place: vec![NONE; instance.demands.len()],
         };
         for (w, _) in state.absent.iter().enumerate().filter(|(_, n)| **n == 0) {
             state.active[index.triggers[w] as usize] += 1;
         }
         for d in 0..instance.demands.len() {
             if state.active[d] > 0 {
-                state.stand(d);
+                state.taken[d] = state.cheapest(d, 0..index.demands[d].choices);
+                state.cost += state.paid(d, state.taken[d]);
+                state.note(d);
             }
         }
         state
@@ -289,10 +339,12 @@ impl<'i> State<'i> {
         found.map_or(NONE, |at| choices.start + at as u32)
     }
 
-    /// What a demand costs now.
-    fn paid(&self, demand: usize) -> f64 {
-        self.taken(demand)
-            .map_or(0.0, |c| self.instance.demands[demand].choices[c].cost)
+    /// What a demand that stands costs by a choice.
+    fn paid(&self, demand: usize, taken: u32) -> f64 {
+        if taken == NONE {
+            return 0.0;
+        }
+        self.index.costs[self.index.demands[demand].costs + taken as usize]
     }
 
     /// The choice that a demand takes, if it stands and can be met.
@@ -352,13 +404,70 @@ impl<'i> State<'i> {
         self.unmet.first(from)
     }
 
-    /// Keeps an item that was not kept, or the other way round.
-    pub(crate) fn flip(&mut self, item: ItemId) {
+    /// Changes some items at once, all of them coming or all of them going: what a demand takes is
+    /// looked for once, however many of its items change.
+    pub(crate) fn change(&mut self, items: impl IntoIterator<Item = ItemId>, on: bool) {
+        let step = Step {
+            journal: self.journal.len(),
+            trail: self.trail.len(),
+            cost: self.cost,
+        };
+        for item in items {
+            if self.kept[item] != on {
+                self.turn(item);
+            }
+        }
+        if self.journal.len() == step.journal {
+            return;
+        }
+        self.steps.push(step);
+        let mut touched = std::mem::take(&mut self.touched);
+        for affected in touched.drain(..) {
+            self.place[affected.demand as usize] = NONE;
+            self.retake(affected);
+        }
+        self.touched = touched;
+    }
+
+    /// Keeps an item that was not kept, or the other way round, and notes which demands that affects.
+    fn turn(&mut self, item: ItemId) {
+        self.journal.push(item);
+        self.count(item);
+        let (on, index) = (self.kept[item], self.index);
+        let cost = self.instance.items[item].cost;
+        self.cost += if on { cost } else { -cost };
+        for used in &index.items[item].uses {
+            let d = used.demand as usize;
+            let asked = &index.demands[d];
+            let (word, bit) = used.bit();
+            self.places[asked.kept + word] ^= bit;
+            let taken = self.taken[d];
+            // A demand that does not stand looks for a choice when it does.
+            let affected = self.active[d] > 0
+                && if on {
+                    used.first < taken
+                } else {
+                    taken != NONE && asked.requires(index, taken)[word] & bit != 0
+                };
+            if affected {
+                let from = if on { used.first } else { NONE };
+                self.touch(d, from, true);
+            }
+        }
+        for &w in &index.items[item].triggers {
+            let d = index.triggers[w as usize] as usize;
+            let stood = self.active[d] > 0;
+            self.trigger(w, on);
+            if stood != (self.active[d] > 0) {
+                self.touch(d, NONE, stood);
+            }
+        }
+    }
+
+    /// Counts an item among those that are kept, or no more.
+    fn count(&mut self, item: ItemId) {
         let on = !self.kept[item];
         self.kept[item] = on;
-        self.journal.push(item);
-        let sign = if on { 1.0 } else { -1.0 };
-        self.cost += sign * self.instance.items[item].cost;
         let structure = usize::from(self.instance.items[item].structure);
         if on {
             self.structures += structure;
@@ -367,70 +476,73 @@ impl<'i> State<'i> {
             self.structures -= structure;
             self.items -= 1;
         }
-        let index = self.index;
-        for &Use {
+    }
+
+    /// Counts an item of a trigger.
+    fn trigger(&mut self, trigger: u32, on: bool) {
+        let active = &mut self.active[self.index.triggers[trigger as usize] as usize];
+        let absent = &mut self.absent[trigger as usize];
+        if on {
+            *absent -= 1;
+            *active += u32::from(*absent == 0);
+        } else {
+            *active -= u32::from(*absent == 0);
+            *absent += 1;
+        }
+    }
+
+    fn touch(&mut self, demand: usize, from: u32, stood: bool) {
+        let place = self.place[demand];
+        if let Some(known) = self.touched.get_mut(place as usize) {
+            known.from = known.from.min(from);
+            return;
+        }
+        self.place[demand] = self.touched.len() as u32;
+        self.touched.push(Affected {
+            demand: demand as u32,
+            from,
+            stood,
+        });
+    }
+
+    /// Takes the cheapest choice of a demand, as far as a change may have made it another one.
+    fn retake(&mut self, affected: Affected) {
+        let Affected {
             demand,
-            first,
-            place,
-        } in &index.items[item].uses
-        {
-            let d = demand as usize;
-            let asked = &index.demands[d];
-            let (word, bit) = (place as usize / WORD, 1 << (place as usize % WORD));
-            self.places[asked.kept + word] ^= bit;
-            let taken = self.taken[d];
-            if self.active[d] == 0 {
-                // It is looked for when the demand stands.
-            } else if on {
-                if first < taken {
-                    let found = self.cheapest(d, first..taken.min(asked.choices));
-                    if found != NONE {
-                        self.retake(d, found);
-                    }
-                }
-            } else if taken != NONE && asked.requires(index, taken)[word] & bit != 0 {
-                self.retake(d, self.cheapest(d, taken + 1..asked.choices));
+            from,
+            stood,
+        } = affected;
+        let d = demand as usize;
+        let choices = self.index.demands[d].choices;
+        let before = self.taken[d];
+        let stands = self.active[d] > 0;
+        let taken = if !stands {
+            before
+        } else if !stood {
+            self.cheapest(d, 0..choices)
+        } else if from < before {
+            match self.cheapest(d, from..before.min(choices)) {
+                NONE => before,
+                found => found,
             }
+        } else {
+            self.cheapest(d, before + 1..choices)
+        };
+        if taken == before && stands == stood {
+            return;
         }
-        for &w in &index.items[item].triggers {
-            let absent = &mut self.absent[w as usize];
-            let before = *absent;
-            *absent = if on { before - 1 } else { before + 1 };
-            if before.min(*absent) > 0 {
-                continue;
-            }
-            let d = index.triggers[w as usize] as usize;
-            if on {
-                self.active[d] += 1;
-                if self.active[d] == 1 {
-                    self.stand(d);
-                }
-            } else {
-                if self.active[d] == 1 {
-                    self.cost -= self.paid(d);
-                }
-                self.active[d] -= 1;
-                if self.active[d] == 0 {
-                    self.note(d);
-                }
-            }
+        self.trail.push(Before {
+            demand,
+            taken: before,
+        });
+        self.taken[d] = taken;
+        if stood {
+            self.cost -= self.paid(d, before);
         }
-    }
-
-    /// Takes the cheapest choice of a demand that has come to stand.
-    fn stand(&mut self, demand: usize) {
-        self.taken[demand] = self.cheapest(demand, 0..self.index.demands[demand].choices);
-        self.cost += self.paid(demand);
-        self.note(demand);
-    }
-
-    fn retake(&mut self, demand: usize, choice: u32) {
-        let before = self.paid(demand);
-        let known = std::mem::replace(&mut self.taken[demand], choice);
-        self.cost += self.paid(demand) - before;
-        if known == NONE || choice == NONE {
-            self.note(demand);
+        if stands {
+            self.cost += self.paid(d, taken);
         }
+        self.note(d);
     }
 
     /// Notes whether a demand stands and is not met.
@@ -439,38 +551,24 @@ impl<'i> State<'i> {
         self.unmet.set(demand, unmet);
     }
 
-    /// Keeps an item, and the structure it is a column of.
-    pub(crate) fn add(&mut self, item: ItemId) {
-        if let Some(p) = self.instance.items[item].parent
-            && !self.kept[p]
-        {
-            self.flip(p);
-        }
-        if !self.kept[item] {
-            self.flip(item);
-        }
+    /// Keeps items, and the structures they are columns of.
+    pub(crate) fn add(&mut self, items: impl IntoIterator<Item = ItemId>) {
+        let instance = self.instance;
+        let own = |i: ItemId| instance.items[i].parent.into_iter().chain([i]);
+        self.change(items.into_iter().flat_map(own), true);
     }
 
-    /// Drops an item, and its columns if it is a structure.
-    pub(crate) fn drop(&mut self, item: ItemId) {
+    /// Drops items, and with a structure its columns.
+    pub(crate) fn drop(&mut self, items: impl IntoIterator<Item = ItemId>) {
         let index = self.index;
-        for &column in &index.items[item].columns {
-            if self.kept[column] {
-                self.flip(column);
-            }
-        }
-        if self.kept[item] {
-            self.flip(item);
-        }
+        let own = |i: ItemId| index.items[i].columns.iter().copied().chain([i]);
+        self.change(items.into_iter().flat_map(own), false);
     }
 
     /// Keeps exactly these items.
     pub(crate) fn hold(&mut self, kept: &[bool]) {
-        for (item, &on) in kept.iter().enumerate() {
-            if self.kept[item] != on {
-                self.flip(item);
-            }
-        }
+        self.change((0..kept.len()).filter(|&i| !kept[i]), false);
+        self.change((0..kept.len()).filter(|&i| kept[i]), true);
         self.settle();
     }
 
@@ -479,19 +577,39 @@ impl<'i> State<'i> {
         self.journal.len()
     }
 
-    /// Goes back to a mark.
+    /// Goes back to a mark: to what was taken then, without looking for it again.
     pub(crate) fn undo(&mut self, mark: usize) {
-        while self.journal.len() > mark {
-            if let Some(item) = self.journal.pop() {
-                self.flip(item);
-                self.journal.pop();
+        while let Some(step) = self.steps.pop_if(|step| step.journal >= mark) {
+            let index = self.index;
+            while self.journal.len() > step.journal {
+                let Some(item) = self.journal.pop() else {
+                    break;
+                };
+                self.count(item);
+                for used in &index.items[item].uses {
+                    let (word, bit) = used.bit();
+                    self.places[index.demands[used.demand as usize].kept + word] ^= bit;
+                }
+                for &w in &index.items[item].triggers {
+                    self.trigger(w, self.kept[item]);
+                }
             }
+            while self.trail.len() > step.trail {
+                let Some(before) = self.trail.pop() else {
+                    break;
+                };
+                self.taken[before.demand as usize] = before.taken;
+                self.note(before.demand as usize);
+            }
+            self.cost = step.cost;
         }
     }
 
     /// Forgets what could be undone.
     pub(crate) fn settle(&mut self) {
         self.journal.clear();
+        self.trail.clear();
+        self.steps.clear();
     }
 
     /// Items changed since a mark.

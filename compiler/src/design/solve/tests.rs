@@ -433,8 +433,8 @@ fn a_state_knows_what_it_costs_whatever_was_tried_and_undone() {
             let item = rng.below(instance.items.len());
             match rng.below(4) {
                 0 if marks.len() > 1 => state.undo(marks.pop().unwrap_or_default()),
-                1 => state.drop(item),
-                _ => state.add(item),
+                1 => state.drop([item]),
+                _ => state.add([item]),
             }
             if rng.chance(30) {
                 marks.push(state.mark());

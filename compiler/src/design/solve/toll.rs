@@ -63,9 +63,7 @@ pub(super) fn by_toll(instance: &Instance, index: &Index) -> Vec<Vec<bool>> {
 /// A set with what is forced.
 fn with<'i>(instance: &'i Instance, index: &'i Index, kept: &[bool]) -> State<'i> {
     let mut state = State::new(instance, index);
-    for i in (0..kept.len()).filter(|&i| kept[i] || instance.items[i].forced) {
-        state.add(i);
-    }
+    state.add((0..kept.len()).filter(|&i| kept[i] || instance.items[i].forced));
     state
 }
 
