@@ -255,19 +255,25 @@ impl<'i> Relaxed<'i> {
         any
     }
 
-    /// The open item that is the most in doubt; none if all are fixed.
+    /// The open items that are the most in doubt, so many at most.
     ///
     /// That is where the relaxation is of two minds *and* much is paid: whichever way such an item
-    /// is fixed, demands have to pay for another one, and the bound rises. One that nobody pays for
-    /// may be half kept for ever, and no bound rises when it is fixed.
-    pub(crate) fn split_on(&self, scope: &Scope, bound: &Bound) -> Option<ItemId> {
+    /// is fixed, demands have to pay for another one, and the bound may rise. One that nobody pays
+    /// for may be half kept for ever, and no bound rises when it is fixed.
+    pub(crate) fn doubtful(&self, scope: &Scope, bound: &Bound, most: usize) -> Vec<ItemId> {
         let open = (0..self.instance.items.len()).filter(|&i| scope.fixed[i].is_none());
         let torn = |i: ItemId| 1.0 - (2.0 * bound.wanted[i].min(1.0) - 1.0).abs();
         let doubt = |i: ItemId| (torn(i) + SURE) * bound.stake[i];
-        open.max_by(|&a, &b| {
-            let by_doubt = doubt(a).total_cmp(&doubt(b));
-            let by_torn = || torn(a).total_cmp(&torn(b));
-            by_doubt.then_with(by_torn).then(b.cmp(&a))
-        })
+        let mut open: Vec<(f64, f64, ItemId)> = open.map(|i| (doubt(i), torn(i), i)).collect();
+        let order = |a: &(f64, f64, ItemId), b: &(f64, f64, ItemId)| {
+            let by_doubt = b.0.total_cmp(&a.0);
+            by_doubt.then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
+        };
+        if open.len() > most {
+            open.select_nth_unstable_by(most, order);
+            open.truncate(most);
+        }
+        open.sort_by(order);
+        open.into_iter().map(|(.., i)| i).collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::bound::{Bound, Relaxed, Scope};
 use super::improve::improve;
-use super::instance::Instance;
+use super::instance::{Instance, ItemId};
 use super::reduce::Fixed;
 use super::state::{Index, State};
 use super::toll::by_toll;
@@ -86,6 +86,32 @@ enum Effort {
     Thorough,
 }
 
+/// How many items that little is known of are tried both ways before a node is split, by so many
+/// steps each; and how many in doubt are compared.
+const LOOKS: usize = 8;
+const LOOK_STEPS: usize = 10;
+const COMPARED: usize = 48;
+/// How often an item is tried until what it gained is believed.
+const BELIEVED: u32 = 2;
+
+/// What fixing an item has added to bounds, either way.
+#[derive(Clone, Copy, Default)]
+struct Gain {
+    sum: f64,
+    times: u32,
+}
+
+impl Gain {
+    fn add(&mut self, gain: f64) {
+        self.sum += gain;
+        self.times += 1;
+    }
+
+    fn mean(self) -> f64 {
+        self.sum / f64::from(self.times.max(1))
+    }
+}
+
 /// The search in one component.
 pub(crate) struct Search<'i> {
     instance: &'i Instance,
@@ -102,6 +128,9 @@ pub(crate) struct Search<'i> {
     start: Option<&'i [bool]>,
     /// Nodes made so far.
     made: u64,
+    /// What fixing each item, dropped or kept, has gained so far, and how many were tried.
+    gains: Vec<[Gain; 2]>,
+    looks: u64,
 }
 
 /// Below this no solution is looked for once one of this cost is known.
@@ -135,6 +164,8 @@ impl<'i> Search<'i> {
             cost: known.below,
             start: known.kept,
             made: 0,
+            gains: vec![[Gain::default(); 2]; lifted.items.len()],
+            looks: 0,
         }
     }
 
@@ -226,7 +257,8 @@ impl<'i> Search<'i> {
                 least = least.min(node.bound);
                 continue;
             }
-            if done * weight >= self.limits.nodes.max(1) {
+            let looks = self.looks * LOOK_STEPS as u64 / self.limits.node_steps.max(1) as u64;
+            if (done + looks) * weight >= self.limits.nodes.max(1) {
                 least = least.min(node.bound);
                 break;
             }
@@ -252,22 +284,75 @@ impl<'i> Search<'i> {
 
     /// Adds the two halves of a node, or takes what it is where nothing in it is open.
     fn split(&mut self, heap: &mut BinaryHeap<Node>, scope: &Scope, bound: Bound, above: f64) {
-        let Some(item) = self.relaxed.split_on(scope, &bound) else {
+        let Some((item, halves)) = self.split_on(scope, &bound) else {
             self.offer_fixed(&scope.fixed);
             return;
         };
         let multipliers = Rc::new(bound.multipliers);
-        for kept in [false, true] {
+        for (kept, half) in [false, true].into_iter().zip(halves) {
             let mut fixed = scope.fixed.clone();
             fixed[item] = Some(kept);
             self.made += 1;
             heap.push(Node {
                 fixed,
                 multipliers: Rc::clone(&multipliers),
-                bound: bound.value.max(above),
+                bound: bound.value.max(above).max(half),
                 order: self.made,
             });
         }
+    }
+
+    /// The open item that raises the bound most whichever way it is fixed, with the bounds of both
+    /// halves as far as they were looked at; none if all are fixed.
+    ///
+    /// Those in most doubt are compared. What they gain is known from where they were fixed before,
+    /// or else looked at: by a few steps in both halves.
+    fn split_on(&mut self, scope: &Scope, bound: &Bound) -> Option<(ItemId, [f64; 2])> {
+        let doubtful = self.relaxed.doubtful(scope, bound, COMPARED);
+        let first = *doubtful.first()?;
+        let mut best = (f64::NEG_INFINITY, first, [bound.value; 2]);
+        let mut looks = 0;
+        for item in doubtful {
+            let known = self.gains[item].iter().all(|g| g.times >= BELIEVED);
+            let halves = if known {
+                self.gains[item].map(|g| bound.value + g.mean())
+            } else if looks < LOOKS {
+                looks += 1;
+                [false, true].map(|kept| {
+                    let half = self.look(scope, bound, item, kept);
+                    let most = self.cutoff().max(bound.value);
+                    self.gains[item][usize::from(kept)].add(half.min(most) - bound.value);
+                    half
+                })
+            } else {
+                continue;
+            };
+            // Both halves have to rise; and of what rises little in one, it is the other that counts.
+            let least = 1e-6 * (self.cutoff() - bound.value).max(0.0);
+            let worth = halves.map(|h| (h.min(self.cutoff()) - bound.value).max(least));
+            let worth = worth[0] * worth[1];
+            if worth > best.0 {
+                best = (worth, item, if known { [bound.value; 2] } else { halves });
+            }
+        }
+        Some((best.1, best.2))
+    }
+
+    /// What a few steps show of one half of a node.
+    fn look(&mut self, scope: &Scope, bound: &Bound, item: ItemId, kept: bool) -> f64 {
+        self.looks += 1;
+        let mut fixed = scope.fixed.clone();
+        fixed[item] = Some(kept);
+        let mut half = self.relaxed.scope(fixed);
+        if !self.relaxed.propagate(&mut half) {
+            return f64::INFINITY;
+        }
+        let multipliers = bound.multipliers.clone();
+        let aim = self.aim();
+        let found = self
+            .relaxed
+            .bound(&half, multipliers, aim, LOOK_STEPS, false);
+        found.value
     }
 
     /// What a solution has to beat to be worth finding.
