@@ -6,7 +6,7 @@
 //! multipliers at all give a lower bound; subgradient steps look for good ones. The best possible
 //! value is that of the programme's linear relaxation, with each demand's choices taken together.
 
-use super::instance::{Instance, ItemId};
+use super::instance::{Demand, Instance, ItemId};
 use super::reduce::Fixed;
 
 /// How much doubt there is left about an item on which the relaxation is of one mind.
@@ -29,6 +29,8 @@ pub(crate) struct Relaxed<'i> {
     /// The demands that mention an item, in choices or triggers.
     pub(super) mentions: Vec<Vec<usize>>,
     multipliers: usize,
+    /// The measure of each multiplier: steps are made in it.
+    pub(super) scale: Vec<f64>,
     /// Whether the number of structures may bind.
     pub(super) capped: bool,
 }
@@ -111,6 +113,7 @@ impl<'i> Relaxed<'i> {
         }
         Relaxed {
             instance,
+            scale: scale(instance, &parts, multipliers),
             parts,
             columns,
             mentions,
@@ -124,7 +127,7 @@ impl<'i> Relaxed<'i> {
         let mut out = vec![0.0; self.multipliers];
         let mut price: Vec<f64> = self.instance.items.iter().map(|i| i.cost).collect();
         for (part, demand) in self.parts.iter().zip(&self.instance.demands) {
-            if demand.always() || !part.items.is_empty() {
+            if demand.always() {
                 continue;
             }
             let cost = demand
@@ -276,4 +279,43 @@ impl<'i> Relaxed<'i> {
         open.sort_by(order);
         open.into_iter().map(|(.., i)| i).collect()
     }
+}
+
+/// How dear an item is says how far its multipliers go, but not in proportion: costs differ by many
+/// powers of ten.
+const DEAR: f64 = 0.25;
+/// An item counts as no cheaper than this part of the mean.
+const CHEAP: f64 = 1e-9;
+
+/// The measure of each multiplier: of a use by what the item costs, of a trigger by what its demand may
+/// cost. An item that only says that a demand stands is as dear as that.
+fn scale(instance: &Instance, parts: &[Part], multipliers: usize) -> Vec<f64> {
+    let mut worth: Vec<f64> = instance.items.iter().map(|i| i.cost).collect();
+    let mean = (worth.iter().sum::<f64>() / worth.len().max(1) as f64).max(f64::MIN_POSITIVE);
+    let measure = |cost: f64| (cost / mean).max(CHEAP).powf(DEAR);
+    let dearest = |demand: &Demand| {
+        let own = |requires: &[ItemId]| {
+            let own = requires.iter().map(|&i| instance.items[i].cost);
+            own.fold(0.0, f64::max)
+        };
+        let costs = demand.choices.iter();
+        let costs = costs.map(|c| c.cost + own(&c.requires));
+        costs.fold(0.0, f64::max)
+    };
+    for demand in &instance.demands {
+        if let [only] = demand.when.as_slice()
+            && let [item] = only.as_slice()
+        {
+            worth[*item] = worth[*item].max(dearest(demand));
+        }
+    }
+    let mut out = vec![1.0; multipliers];
+    for (part, demand) in parts.iter().zip(&instance.demands) {
+        for (at, &i) in part.items.iter().enumerate() {
+            out[part.uses + at] = measure(worth[i]);
+        }
+        let most = measure(dearest(demand));
+        out[part.stands..part.stands + demand.when.len()].fill(most);
+    }
+    out
 }

@@ -49,7 +49,7 @@ pub(crate) struct Instance {
     /// Structures that may be kept at most.
     pub(crate) cap: usize,
     /// What probing found of demands, by position: each stands wherever one of these structures is
-    /// missing. It follows from the rest and is there for the bound alone.
+    /// missing. It follows from the rest and is there for the bound alone (`lift.rs`).
     pub(crate) unless: BTreeMap<usize, Vec<ItemId>>,
 }
 

@@ -8,10 +8,16 @@ use super::bound::{Bound, Relaxed, Scope};
 use super::instance::ItemId;
 use std::ops::Range;
 
-/// Iterations without progress after which steps get shorter.
-const PATIENCE: usize = 25;
+/// Iterations without progress after which steps get shorter, and by how much.
+const PATIENCE: usize = 20;
+const SHORTER: f64 = 0.75;
 /// Share of the last direction that goes into the next: it dampens the zigzag.
-const MOMENTUM: f64 = 0.9;
+const MOMENTUM: f64 = 0.99;
+/// Share of how strongly a multiplier was pulled before that goes into how strongly it is pulled
+/// now, and how much at least: one that is pulled this way and that all the time moves less at once
+/// than one that is pulled rarely.
+const PULLED: f64 = 0.98;
+const LEAST_PULL: f64 = 1e-3;
 /// Every so many steps it is seen whether there is hope to reach the cutoff.
 const LOOK: usize = 40;
 /// So many times the gain of the last of these are hoped for at most: each gains less than the one
@@ -80,6 +86,54 @@ struct Point {
     called: Vec<bool>,
 }
 
+/// Where the multipliers go, and how fast each.
+struct Course {
+    /// What each multiplier is in, as a measure: those of dear items move in larger steps.
+    scale: Vec<f64>,
+    slope: Vec<f64>,
+    direction: Vec<f64>,
+    /// How strongly each was pulled lately, either way.
+    pulled: Vec<f64>,
+    pace: Vec<f64>,
+}
+
+impl Course {
+    fn new(scale: Vec<f64>) -> Course {
+        let none = vec![0.0; scale.len()];
+        Course {
+            scale,
+            slope: none.clone(),
+            direction: none.clone(),
+            pulled: none.clone(),
+            pace: none,
+        }
+    }
+
+    /// Turns towards the slope, as far as the multipliers, which are not negative, can follow it;
+    /// gives what the value gains by going so, to the first order.
+    fn turn(&mut self, multipliers: &[f64]) -> f64 {
+        let mut square = 0.0;
+        let slopes = self.slope.iter().zip(&self.scale).zip(multipliers);
+        let state = self.direction.iter_mut().zip(&mut self.pulled);
+        for (((slope, scale), m), ((d, pulled), pace)) in slopes.zip(state.zip(&mut self.pace)) {
+            *pulled = PULLED * *pulled + (1.0 - PULLED) * slope * slope;
+            *pace = scale / (*pulled + LEAST_PULL).sqrt();
+            *d = MOMENTUM * *d + slope;
+            let stuck = *m <= 0.0 && *d < 0.0;
+            *d = if stuck { 0.0 } else { *d };
+            square += *d * *d * *pace;
+        }
+        square
+    }
+
+    fn go(&self, length: f64, multipliers: &mut [f64]) {
+        let ways = self.direction.iter().zip(&self.pace);
+        for (m, (d, pace)) in multipliers.iter_mut().zip(ways) {
+            *m = (*m + length * d * pace).max(0.0);
+        }
+    }
+}
+
 impl Relaxed<'_> {
     /// Looks for multipliers with a high bound, from some that were good nearby; stops at the
     /// cutoff, which is the cost of a known solution, or, if it is to go on only while there is
@@ -97,7 +151,7 @@ impl Relaxed<'_> {
         let mut best = now.clone();
         let mut known = f64::NEG_INFINITY;
         let mut point = open.start();
-        let mut direction = vec![0.0; now.len()];
+        let mut course = Course::new(open.origin.iter().map(|&m| self.scale[m]).collect());
         let mut wanted = vec![0.0; self.instance.items.len()];
         let (mut step, mut waited) = (1.0, 0);
         let mut before = f64::NEG_INFINITY;
@@ -128,19 +182,17 @@ impl Relaxed<'_> {
             }
             if waited >= PATIENCE {
                 waited = 0;
-                step *= 0.85;
+                step *= SHORTER;
                 if step < SHORTEST {
                     break;
                 }
             }
-            let norm = open.turn(&point, &now, &mut direction);
+            open.slope(&point, &mut course.slope);
+            let norm = course.turn(&now);
             if norm <= 0.0 {
                 break;
             }
-            let length = step * far / norm;
-            for (m, d) in now.iter_mut().zip(&direction) {
-                *m = (*m + length * d).max(0.0);
-            }
+            course.go(step * far / norm, &mut now);
         }
         open.solve(&best, &mut point);
         let stake = open.stakes(&best);
@@ -391,38 +443,28 @@ impl Open {
         0.0
     }
 
-    /// Turns a direction towards the one in which the relaxation's value grows, as far as the
-    /// multipliers, which are not negative, can follow it; gives its square.
+    /// The direction in which the relaxation's value grows.
     ///
     /// One demand after another, so that its part of everything is looked at while it is near.
-    fn turn(&self, point: &Point, multipliers: &[f64], direction: &mut [f64]) -> f64 {
-        let mut square = 0.0;
+    fn slope(&self, point: &Point, slope: &mut [f64]) {
         for (posed, picked) in self.posed.iter().zip(&point.picked) {
             if let Some(first) = self.about.get(posed.uses.start) {
                 let used = &self.items[first.start..first.start + posed.uses.len()];
-                for (&i, d) in used.iter().zip(&mut direction[posed.uses.clone()]) {
-                    *d = MOMENTUM * *d - point.kept[i as usize];
+                for (&i, s) in used.iter().zip(&mut slope[posed.uses.clone()]) {
+                    *s = -point.kept[i as usize];
                 }
             }
             if let Some(c) = picked {
                 let requires = &self.requires[self.offered[*c].requires.clone()];
-                requires.iter().for_each(|&m| direction[m as usize] += 1.0);
+                requires.iter().for_each(|&m| slope[m as usize] += 1.0);
             }
             let stands = f64::from(u8::from(picked.is_some()));
             for w in posed.triggers.clone() {
                 let items = &self.items[self.about[w].clone()];
                 let together: f64 = items.iter().map(|&i| point.kept[i as usize]).sum();
-                let more = together - (items.len() as f64 - 1.0) - stands;
-                direction[w] = MOMENTUM * direction[w] + more;
-            }
-            let own = posed.uses.start..posed.triggers.end;
-            for (d, m) in direction[own.clone()].iter_mut().zip(&multipliers[own]) {
-                let stuck = *m <= 0.0 && *d < 0.0;
-                *d = if stuck { 0.0 } else { *d };
-                square += *d * *d;
+                slope[w] = together - (items.len() as f64 - 1.0) - stands;
             }
         }
-        square
     }
 
     /// What demands pay for the use of each item.
@@ -446,7 +488,7 @@ impl Open {
         let items = self.built.iter().map(|b| b.item);
         for i in items.chain(self.columns.iter().copied()) {
             let called = f64::from(u8::from(point.called[i]));
-            wanted[i] = 0.9 * wanted[i] + 0.1 * f64::midpoint(called, point.kept[i]);
+            wanted[i] = 0.95 * wanted[i] + 0.05 * f64::midpoint(called, point.kept[i]);
         }
     }
 }
