@@ -41,6 +41,7 @@ pub mod target;
 mod tests;
 mod traverse;
 mod unit;
+mod upkeep;
 mod weigh;
 mod whole;
 mod widths;

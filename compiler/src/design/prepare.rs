@@ -1,6 +1,7 @@
 //! From a model to all that the selection is made from: candidates, plan options of every
 //! statement, effects of every change, and what must be kept whatever it costs.
 
+use super::change::Effect;
 use super::fit::Learned;
 use super::limits::Tried;
 use super::options::{PlanOption, Planner, undominated};
@@ -60,8 +61,11 @@ impl<'m> Prepared<'m> {
         learned: &Learned,
     ) -> Result<Self, DesignError> {
         let model = planner.model;
-        let weight = |rates: &[f64]| weight(rates, mix);
-        let enumerated = enumerate(&mut planner, options)?;
+        let checks = options.target.cost.rules.checks;
+        let mut writers = writers(&planner, checks, mix);
+        planner.upkeep.writers.clone_from(&writers);
+        planner.upkeep.homes = !options.lossy;
+        let enumerated = enumerate(&mut planner, options, mix)?;
         let mut homes = if options.lossy {
             vec![]
         } else {
@@ -69,41 +73,18 @@ impl<'m> Prepared<'m> {
         };
         homes.extend(given(options));
         let companions = planner.companions();
-        let rules = &options.target.cost.rules;
-        if rules.support != Support::Shared {
+        if options.target.cost.rules.support != Support::Shared {
             support::offer(&mut planner);
         }
         let tried = enumerated.tried(&planner, mix);
-        let mut writers = Vec::new();
-        let checked = |e| {
-            let checks = if rules.checks {
-                change::checks(model, &e)
-            } else {
-                change::Needs::new()
-            };
-            (e, checks)
-        };
-        for change in &model.changes {
-            let weight = weight(&change.rates);
-            let found: Vec<Extent> = change::finds(change)
-                .into_iter()
-                .map(|(entity, filter)| planner.stats.found(entity, filter))
-                .collect();
-            let effects = change::effects(&planner.stats, change, &found);
-            writers.push(Writer {
-                weight,
-                effects: effects.into_iter().map(checked).collect(),
-            });
-        }
         let readers = readers(model, options, mix, learned, tried);
         let mut inserted = Vec::new();
         for (root, _) in model.expiring() {
             let by_one = |c: &Change| expiry::inserted(model, c, root);
             inserted.push(model.changes.iter().map(by_one).collect());
-            let effects = expiry::effects(&planner.stats, root).into_iter();
             writers.push(Writer {
                 weight: 0.0,
-                effects: effects.map(checked).collect(),
+                effects: checked(model, expiry::effects(&planner.stats, root), checks),
             });
         }
         let mut prepared = Prepared {
@@ -134,7 +115,7 @@ impl<'m> Prepared<'m> {
         }
         self.widened.clone_from(&chosen.shapes);
         self.planner.within = Some(chosen.shapes.clone());
-        let found = round(&mut self.planner);
+        let found = round(&mut self.planner, mix);
         self.planner.within = None;
         let mut new = false;
         let tried = found.tried(&self.planner, mix);
@@ -222,6 +203,36 @@ impl<'m> Prepared<'m> {
             readings: std::cell::RefCell::default(),
         }
     }
+}
+
+/// What the changes of a model do.
+fn writers(planner: &Planner, checks: bool, mix: usize) -> Vec<Writer> {
+    let (model, stats) = (planner.model, &planner.stats);
+    let writers = model.changes.iter().map(|change| {
+        let finds = change::finds(change).into_iter();
+        let found: Vec<Extent> = finds.map(|(e, filter)| stats.found(e, filter)).collect();
+        Writer {
+            weight: weight(&change.rates, mix),
+            effects: checked(model, change::effects(stats, change, &found), checks),
+        }
+    });
+    writers.collect()
+}
+
+/// Effects with what is read to check them, where the rules count that.
+fn checked(model: &Model, effects: Vec<Effect>, checks: bool) -> Vec<(Effect, change::Needs)> {
+    let needs = |e: &Effect| {
+        if checks {
+            change::checks(model, e)
+        } else {
+            change::Needs::new()
+        }
+    };
+    let checked = effects.into_iter().map(|e| {
+        let needs = needs(&e);
+        (e, needs)
+    });
+    checked.collect()
 }
 
 /// The statements with the options that the target's limits leave.
@@ -312,7 +323,7 @@ pub(super) fn candidates<'m>(
             // What keeps only what questions read has no homes that could be divided.
             parts::divide_homes(&mut planner, mix);
         }
-        let found = round(&mut planner).complete(model)?;
+        let found = round(&mut planner, mix).complete(model)?;
         // What limits refuse to these plans is known before all of them are there.
         found.tried(&planner, mix);
         planner.order_keys();
@@ -323,9 +334,13 @@ pub(super) fn candidates<'m>(
 }
 
 /// All options, over all candidates, or over what is given.
-fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, DesignError> {
+fn enumerate(
+    planner: &mut Planner,
+    options: &Options,
+    mix: usize,
+) -> Result<Enumerated, DesignError> {
     let Some(given) = &options.given else {
-        return round(planner).complete(planner.model);
+        return round(planner, mix).complete(planner.model);
     };
     for structure in &given.structures {
         planner.shapes.give(planner.model, structure.clone());
@@ -338,16 +353,16 @@ fn enumerate(planner: &mut Planner, options: &Options) -> Result<Enumerated, Des
             planner.shapes.intern(planner.model, directory);
         }
     }
-    let mut found = round(planner);
+    let mut found = round(planner, mix);
     if !options.lossy {
         planner.growing = true;
         standing(planner);
         planner.growing = false;
         // Whoever gave the structures meant them to answer: others do only where these cannot.
-        found.fill(round(planner));
+        found.fill(round(planner, mix));
         if found.unanswered(planner.model).is_some() {
             planner.shapes.open();
-            found.fill(round(planner));
+            found.fill(round(planner, mix));
         }
     }
     found.complete(planner.model)
@@ -437,15 +452,17 @@ fn standing(planner: &mut Planner) {
 }
 
 /// The options of every statement over the candidates.
-fn round(planner: &mut Planner) -> Enumerated {
+fn round(planner: &mut Planner, mix: usize) -> Enumerated {
     let model = planner.model;
     let mut out = Enumerated::default();
     for question in &model.questions {
         planner.params = types(&question.params);
+        planner.upkeep.weight = weight(&question.rates, mix);
         out.questions.push(planner.options(&question.query));
     }
     for change in &model.changes {
         planner.params = types(&change.params);
+        planner.upkeep.weight = weight(&change.rates, mix);
         let finds = change::finds(change).into_iter();
         let finds = finds
             .map(|(entity, filter)| planner.options(&change::find_query(model, entity, filter)));

@@ -278,7 +278,7 @@ impl Programme<'_, '_> {
     }
 
     /// What an effect writes of one candidate, route by route.
-    fn writings_of(
+    pub(super) fn writings_of(
         &self,
         effect: &Effect,
         shape: ShapeId,

@@ -31,6 +31,7 @@ pub(crate) struct Reader {
 }
 
 /// A change: its weight and effects, with the needs of its checks.
+#[derive(Clone, Debug)]
 pub(crate) struct Writer {
     pub(crate) weight: f64,
     pub(crate) effects: Vec<(Effect, Needs)>,
@@ -109,6 +110,23 @@ impl Selection {
 
 /// Designs closer to one another than this fraction count as equally cheap.
 const GAP: f64 = 1e-6;
+
+impl<'p, 'm> Programme<'p, 'm> {
+    /// What changes do, and nothing that anyone asks.
+    pub(super) fn of_changes(planner: &'p Planner<'m>, writers: &'p [Writer]) -> Self {
+        Programme {
+            planner,
+            readers: &[],
+            writers,
+            homes: vec![],
+            companions: BTreeMap::new(),
+            forced: BTreeSet::new(),
+            nodes: 0,
+            sample: None,
+            readings: RefCell::default(),
+        }
+    }
+}
 
 impl Programme<'_, '_> {
     /// The cheapest selection without some candidates; none if no design meets the constraints.

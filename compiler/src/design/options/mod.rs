@@ -40,14 +40,16 @@ use super::plan::{Op, Plan, Term};
 use super::shape::{ShapeId, Shapes};
 use super::stats::Stats;
 use super::target::Target;
+use super::upkeep::Upkeep;
 use crate::model::{Expr, Model, NodeId, ReferenceId, Type};
 use crate::view::Structure;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many partial plans are followed at one point, by how deep inside subqueries it is: beyond
-/// these, the cheapest ones. What is tried multiplies with every level.
+/// How many partial plans are followed at one point, by how deep inside subqueries it is: so many that
+/// are cheapest with all that they require, and half as many that are cheapest to read. What is tried
+/// multiplies with every level.
 const BREADTH: [usize; 4] = [40, 10, 4, 2];
 /// So many times fewer are followed while candidates are made: what a partial plan calls for hardly
 /// depends on the candidates that it reads.
@@ -80,6 +82,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) params: Vec<Type>,
     /// What presses on their partitions.
     pub(crate) pressure: Pressure,
+    /// What candidates cost to keep; of those that are still being made, nothing.
+    pub(crate) upkeep: Upkeep,
     /// Whether new candidates may be made: not where the structures are given.
     pub(crate) growing: bool,
     /// The candidates and columns that plans are made of; else all.
@@ -161,6 +165,7 @@ impl<'a> Planner<'a> {
             shapes: Shapes::default(),
             params: vec![],
             pressure: Pressure::default(),
+            upkeep: Upkeep::default(),
             growing: true,
             within: None,
             admitted: HashMap::new(),
@@ -200,38 +205,59 @@ impl<'a> Planner<'a> {
         within.is_none_or(|within| state.requires.iter().all(|r| r.is_kept(within)))
     }
 
-    /// Keeps partial plans in bounds: drops those that another one beats, then all but the cheapest,
-    /// and of the others those that require least: what is dear by itself may be cheap beside what
-    /// it spares the changes.
+    /// Keeps partial plans in bounds: drops those that another one beats, then all but some that are
+    /// cheapest to read and some that are cheapest with all that they require.
     ///
     /// A beaten one may know more than the one that beats it, but what it knows can be fetched later
     /// for no more than it has paid.
     fn trim(&self, mut states: Vec<State>) -> Vec<State> {
         states.retain(|s| self.may_read(s));
+        states.sort_by(|a, b| {
+            let fewer = || a.requires.len().cmp(&b.requires.len());
+            a.cost.total_cmp(&b.cost).then_with(fewer)
+        });
+        let beats = |a: &State, b: &State| a.cost <= b.cost && a.requires.is_subset(&b.requires);
         let breadth = self.breadth();
-        let mut kept: Vec<State> = Vec::new();
-        let mut fill = |states: Vec<State>, until: usize| {
+        let most = (breadth.div_ceil(2), breadth);
+        self.both_ways(states, most, |s| (s.cost, &s.requires), beats)
+    }
+
+    /// Of plans, so many of the first, and so many of the others that are cheapest with all that they
+    /// require; none that another one of them beats.
+    fn both_ways<T>(
+        &self,
+        plans: Vec<T>,
+        (first, others): (usize, usize),
+        of: impl Fn(&T) -> (f64, &Requires),
+        beats: impl Fn(&T, &T) -> bool,
+    ) -> Vec<T> {
+        let mut kept: Vec<T> = Vec::new();
+        let mut fill = |plans: Vec<T>, until: usize| {
             let mut left = Vec::new();
-            for state in states {
+            for plan in plans {
                 if kept.len() >= until {
-                    left.push(state);
-                    continue;
-                }
-                if !kept.iter().any(|k| k.requires.is_subset(&state.requires)) {
-                    kept.push(state);
+                    left.push(plan);
+                } else if !kept.iter().any(|k| beats(k, &plan)) {
+                    kept.push(plan);
                 }
             }
             left
         };
-        states.sort_by(|a, b| {
-            a.cost
-                .total_cmp(&b.cost)
-                .then(a.requires.len().cmp(&b.requires.len()))
-        });
-        let mut left = fill(states, breadth);
-        left.sort_by_key(|s| s.requires.len());
-        fill(left, breadth + breadth / 4);
+        let left = fill(plans, first);
+        let left = self.by_upkeep(left, of);
+        fill(left, first + others);
         kept
+    }
+
+    /// Plans in the order of what they cost with all that they require.
+    fn by_upkeep<T>(&self, plans: Vec<T>, of: impl Fn(&T) -> (f64, &Requires)) -> Vec<T> {
+        let priced = plans.into_iter().map(|plan| {
+            let (cost, requires) = of(&plan);
+            (self.with_upkeep(cost, requires), plan)
+        });
+        let mut priced: Vec<(f64, T)> = priced.collect();
+        priced.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        priced.into_iter().map(|(_, plan)| plan).collect()
     }
 
     /// How often the search has been narrowed for the statement at hand.

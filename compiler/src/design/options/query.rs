@@ -461,21 +461,18 @@ impl Planner<'_> {
     pub(super) fn trim_partials(&self, mut partials: Vec<Partial>) -> Vec<Partial> {
         partials.retain(|p| self.may_read(&p.state));
         partials.sort_by(|a, b| a.state.cost.total_cmp(&b.state.cost));
-        let mut kept: Vec<Partial> = Vec::new();
-        for p in partials {
-            let beaten = kept.iter().any(|k| {
-                k.state.requires.is_subset(&p.state.requires)
-                    && k.state.rows <= p.state.rows * 1.000_001
-                    && (k.ordered || !p.ordered)
-                    && (k.paged || !p.paged)
-                    && k.left.iter().all(|f| p.left.contains(f))
-                    && unite::knows_no_less(&k.state, &p.state)
-            });
-            if !beaten && kept.len() < 2 * self.breadth() {
-                kept.push(p);
-            }
-        }
-        kept
+        let beats = |a: &Partial, b: &Partial| {
+            a.state.requires.is_subset(&b.state.requires)
+                && a.state.cost <= b.state.cost
+                && a.state.rows <= b.state.rows * 1.000_001
+                && (a.ordered || !b.ordered)
+                && (a.paged || !b.paged)
+                && a.left.iter().all(|f| b.left.contains(f))
+                && unite::knows_no_less(&a.state, &b.state)
+        };
+        let breadth = self.breadth();
+        let most = (breadth, breadth);
+        self.both_ways(partials, most, |p| (p.state.cost, &p.state.requires), beats)
     }
 }
 

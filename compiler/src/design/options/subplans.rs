@@ -181,25 +181,24 @@ impl Planner<'_> {
         options
     }
 
-    /// As many of the options as are weighed inside a larger plan, the cheapest first: no more than
-    /// `ALIKE` of those that differ only in how partitions are spread, and a quarter as many of the
-    /// others that require least. What is dear by itself may be cheap beside what it spares the
-    /// changes.
+    /// As many of the options as are weighed inside a larger plan: half as many as that by what they
+    /// cost to read, no more than `ALIKE` of those that differ only in how partitions are spread, and
+    /// of the others those that are cheapest with all that they require.
     fn few(&self, options: Vec<PlanOption>) -> Vec<PlanOption> {
         let most = self.subplans();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         let mut kinds: HashMap<Kind, usize> = HashMap::new();
         for option in options {
             let alike = kinds.entry(self.kind(&option)).or_default();
-            if kept.len() < most && *alike < ALIKE {
+            if kept.len() < most.div_ceil(2) && *alike < ALIKE {
                 *alike += 1;
                 kept.push(option);
             } else {
                 left.push(option);
             }
         }
-        left.sort_by_key(|o| o.requires.len());
-        kept.extend(left.into_iter().take(most / 4));
+        let left = self.by_upkeep(left, |o| (o.cost, &o.requires));
+        kept.extend(left.into_iter().take(most));
         kept
     }
 
