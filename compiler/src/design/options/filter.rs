@@ -119,8 +119,12 @@ impl Planner<'_> {
                     }
                 }
                 next.sort_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost));
-                next.truncate(self.breadth());
-                ways = next;
+                ways = self.both_ways(
+                    next,
+                    self.followed(),
+                    |(state, _)| (state.cost, &state.requires),
+                    |_, _| false,
+                );
             }
             for (mut state, known) in ways {
                 let tests: Option<Vec<Test>> =

@@ -190,6 +190,13 @@ impl<'a> Planner<'a> {
         (full >> self.tired()).max(1)
     }
 
+    /// How many partial plans are followed that are cheapest to read, and how many of the others that
+    /// are cheapest with all that they require.
+    fn followed(&self) -> (usize, usize) {
+        let breadth = self.breadth();
+        (breadth.div_ceil(2), breadth)
+    }
+
     fn subplans(&self) -> usize {
         let full = SUBPLANS
             .get(self.depth)
@@ -217,9 +224,7 @@ impl<'a> Planner<'a> {
             a.cost.total_cmp(&b.cost).then_with(fewer)
         });
         let beats = |a: &State, b: &State| a.cost <= b.cost && a.requires.is_subset(&b.requires);
-        let breadth = self.breadth();
-        let most = (breadth.div_ceil(2), breadth);
-        self.both_ways(states, most, |s| (s.cost, &s.requires), beats)
+        self.both_ways(states, self.followed(), |s| (s.cost, &s.requires), beats)
     }
 
     /// Of plans, so many of the first, and so many of the others that are cheapest with all that they

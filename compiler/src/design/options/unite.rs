@@ -296,15 +296,10 @@ impl Planner<'_> {
                     .total_cmp(&b.cost)
                     .then(a.requires.len().cmp(&b.requires.len()))
             });
-            all = Vec::new();
-            for choice in next {
-                let beaten = all.iter().any(|k: &Choice| {
-                    k.requires.is_subset(&choice.requires) && (k.paged || !choice.paged)
-                });
-                if !beaten && all.len() < self.breadth() {
-                    all.push(choice);
-                }
-            }
+            let beats = |a: &Choice, b: &Choice| {
+                a.cost <= b.cost && a.requires.is_subset(&b.requires) && (a.paged || !b.paged)
+            };
+            all = self.both_ways(next, self.followed(), |c| (c.cost, &c.requires), beats);
         }
         all
     }
